@@ -127,3 +127,43 @@ def test_a_ledger_of_another_version_is_refused_in_a_line_and_kept(changed: str,
     with sqlite3.connect(place) as connection:
         assert list(connection.execute("SELECT * FROM inrush_load_ledger")) == before
         assert list(connection.execute("SELECT COUNT(*) FROM t")) == [(1,)]
+
+
+def tables(place: Path) -> list[str]:
+    with sqlite3.connect(place) as connection:
+        names = [
+            name for (name,) in connection.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
+    connection.close()
+    return names
+
+
+def test_everything_that_is_wrong_with_the_command_is_told_at_once(tmp_path: Path) -> None:
+    call = Call(
+        (str(tmp_path / "absent.csv"),), "t", into=f"sqlite://{tmp_path}/t.sqlite", series="x.txt", header="perhaps", dates="ymd"
+    )  # fmt: skip
+    with pytest.raises(UsageError) as refused:
+        load(call, tmp_path / "loads", silent, silent)
+    said = str(refused.value).splitlines()
+    for part in ("--series x.txt", "--header perhaps", "--dates ymd", "there is no such file"):
+        assert sum(part in line for line in said) == 1, said
+
+
+def test_a_key_that_the_table_lacks_leaves_no_ledger_beside_it(tmp_path: Path) -> None:
+    place, file = tmp_path / "t.sqlite", rows(tmp_path / "a.csv", "1,2")
+    with sqlite3.connect(place) as connection:
+        connection.execute("CREATE TABLE t (id INTEGER PRIMARY KEY, v INTEGER)")
+    connection.close()
+    with pytest.raises(UsageError, match="--key w: table t has id, v"):
+        load(
+            Call((str(file),), "t", into=f"sqlite://{place}", key=("w",)), tmp_path / "loads", silent, silent
+        )
+    assert tables(place) == ["t"]
+
+
+def test_a_key_that_the_files_lack_makes_no_table(tmp_path: Path) -> None:
+    place, file = tmp_path / "t.sqlite", rows(tmp_path / "a.csv", "1,2")
+    call = Call((str(file),), "t", into=f"sqlite://{place}", key=("w",), create=True)
+    with pytest.raises(UsageError, match="--key w: the files have id, v"):
+        load(call, tmp_path / "loads", silent, silent)
+    assert tables(place) == []

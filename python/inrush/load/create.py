@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,9 +15,9 @@ from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.sampled import SampledColumns
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError, from_core
+from inrush.errors import Problem, UsageError, from_core, refuse
 from inrush.load.input import Input, table_of, times_of
-from inrush.load.names import refuse_long_columns
+from inrush.load.names import column_name_problems
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
 from inrush.study.chosen import Asked, Chosen, read_dates
@@ -43,18 +43,22 @@ def asked_of(call: Call, loading: Loading) -> Asked:
 def refuse_files(call: Call, inputs: Sequence[Input], loading: Loading) -> None:
     """Raises UsageError for files of which no table can be made, before anything is made for it. No files: nothing."""
     if inputs:
-        refuse_long_columns(loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
         asked = asked_of(call, loading)
         table = table_of(inputs, call.table.rpartition(".")[2], (), loading.column_types, asked)
         times_of(inputs, table, (), asked)
-        refuse_key(call, table)
+        names = [c.name for c in table.columns]
+        refuse(
+            [
+                *column_name_problems(loading, names, inputs[0].shown),
+                *key_problems(call.key, names, "the files have"),
+            ]
+        )
 
 
-def refuse_key(call: Call, table: Table) -> None:
-    missing = [name for name in call.key if name not in {c.name for c in table.columns}]
-    if missing:
-        found = ", ".join(c.name for c in table.columns)
-        raise UsageError(f"--key {','.join(missing)}: the files have {found}")
+def key_problems(key: Sequence[str], columns: Sequence[str], have: str) -> Iterator[Problem]:
+    """Columns of the key that are not among these. have: who has them."""
+    if missing := [name for name in key if name not in columns]:
+        yield Problem.sentence(f"--key {','.join(missing)}: {have} {', '.join(columns)}")
 
 
 def without_null(inputs: Sequence[Input], columns: Sequence[Chosen], key: Sequence[str]) -> set[str]:
@@ -87,7 +91,6 @@ def make_table(
     columns: Sequence[Chosen],
 ) -> None:
     """The table on every shard. columns: as they were found in the files."""
-    refuse_key(call, table)
     sampled = SampledColumns(
         longest={c.name: c.longest for c in columns if c.type == "text"},
         far=frozenset(c.name for c in columns if c.far),
@@ -101,11 +104,19 @@ def make_table(
         shards.ask(target, statement)
 
 
-def refuse_old(shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) -> None:
-    """Raises UsageError for a server that is older than those that inrush works with."""
-    for url, target in targets if shards.twin.least_version else ():
-        if problem := shards.twin.too_old(version_of(shards, target)):
-            raise UsageError(f"{url}: {problem}")
+def age_problems(shards: AnyShards, target: tuple[str, border.Target]) -> Iterator[Problem]:
+    """A server that is older than those that inrush works with."""
+    url, there = target
+    if shards.twin.least_version and (problem := shards.twin.too_old(version_of(shards, there))):
+        yield Problem.sentence(f"{url}: {problem}")
+
+
+def table_problems(shards: AnyShards, target: tuple[str, border.Target], table: str) -> Iterator[Problem]:
+    """A table that would not store each row once."""
+    schema, _, name = table.rpartition(".")
+    if question := shards.loading.ask_unfit(schema, name):
+        for (why,) in shards.ask(target[1], question):
+            yield Problem.sentence(f"{target[0]}: table {table} cannot be loaded: {why}")
 
 
 def version_of(shards: AnyShards, target: border.Target) -> str:
@@ -137,23 +148,35 @@ def rule_of(twin: Twin, kinds: Sequence[str], count: int) -> Rule:
     return HASH_PARTITIONS if cluster is None else cluster.rule(kinds, count)
 
 
-def coordinate(call: Call, shards: AnyShards, described: Described, note: Callable[[str], None]) -> None:
-    """The table on the coordinator, over the shards' own."""
+def is_spread(call: Call, shards: AnyShards) -> bool:
+    """Whether a new table is made on a coordinator too; one that says how its rows are placed is there already."""
+    behind = call.into and call.shards if isinstance(shards, Shards) else shards.coordinator
+    return bool(behind) and call.create and call.rule is None
+
+
+def spreading(
+    call: Call, shards: AnyShards, columns: Sequence[tuple[str, str]], passwords: Mapping[str, str] = {}
+) -> tuple[str, ...]:
+    """Statements that make the table on the coordinator. columns: with their types. Raises UsageError where it cannot be. Pure."""
     cluster = shards.twin.cluster
     if cluster is None:
         raise UsageError(
             f"{shards.engine}: servers of this kind have no coordinator; name each shard by --shard"
         )
+    urls = [t.url for t in shards.targets]
+    return (
+        *cluster.know_shards(urls, passwords),
+        *cluster.spread_table(call.table, columns, call.key, urls),
+    )
+
+
+def coordinate(call: Call, shards: AnyShards, described: Described, note: Callable[[str], None]) -> None:
+    """The table on the coordinator, over the shards' own."""
     shared = next(iter(shards.secrets.values()), None)
     # The coordinator's own process logs in to them, and may not be able to read a file of ours.
     known = {t.url: secret.in_file(Path(secret.file_in(t.url))) or shared for t in shards.targets}
     passwords = {url: password for url, password in known.items() if password is not None}
-    columns = [(name, kind) for name, kind, _ in described]
-    urls = [t.url for t in shards.targets]
-    made = (
-        *cluster.know_shards(urls, passwords),
-        *cluster.spread_table(call.table, columns, call.key, urls),
-    )
+    made = spreading(call, shards, [(name, kind) for name, kind, _ in described], passwords)
     if not isinstance(shards, Shards):
         for statement in made:
             shards.ask_coordinator(statement)

@@ -7,8 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from inrush.border import plan as border
-from inrush.errors import RowsMissing, UsageError, from_core
-from inrush.load import create, imports, proof, readback, reading
+from inrush.errors import RowsMissing, UsageError, from_core, refuse
+from inrush.load import create, imports, preflight, proof, readback, reading
 from inrush.load.call import Call
 from inrush.load.input import (
     Input,
@@ -25,7 +25,6 @@ from inrush.load.input import (
 )
 from inrush.load.ledgers import at_once, has_ledgers, open_ledgers
 from inrush.load.look import Begun
-from inrush.load.names import refuse_long_columns, refuse_long_table
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
 from inrush.plan import ends
@@ -46,14 +45,11 @@ def prepare(
     """Tables and ledgers on every shard, and the plans of both ends. spool: where Parquet becomes what the core reads."""
     from inrush import _core
 
-    if call.replica and (len(targets) < 2 or not shards.loading.transactional):
-        raise UsageError(
-            "--replica: it takes two shards at least, of an engine that stores rows and ledger together"
-        )
-    refuse_long_table(shards.loading, call.table, call.replica)
-    refuse_long_columns(shards.loading, [c.name for c in inputs[0].sniffed.columns], inputs[0].shown)
+    refuse(preflight.file_problems(call, inputs, shards, targets))
     physical, looked, here = ends.target_table(call.table), looked_at(inputs), str(Path.cwd())
     try:
+        # Before a table that holds no rows of its own passes for one that lost them.
+        refuse(preflight.server_problems(shards, targets, call.table))
         described = describe(shards, targets[0][1], call.table)
         asked = create.asked_of(call, shards.loading)
         table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
@@ -64,14 +60,14 @@ def prepare(
             if not described:
                 required = create.without_null(looked, columns, call.key)
             table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
-        create.refuse_old(shards, targets)
         known = has_ledgers(shards, targets, call.table)
-        for place in targets:  # before a table that holds no rows of its own passes for one that lost them
-            refuse_unfit(shards, place, call.table)
         refuse_partial(shards, targets, call.table, bool(described), known)
         absent = not described and not call.create
         if absent and not known:
             raise no_table(targets, call.table)
+        names = [name for name, *_ in described] or [c.name for c in table.columns]
+        there = create.with_declared(table, described)
+        refuse(preflight.table_problems(call, shards, there, names, bool(described)))
         ledgers = open_ledgers(shards, targets, call.table)
         of = imports.settle(call, inputs, ledgers, physical if described else None, note)
         if absent:
@@ -92,16 +88,11 @@ def prepare(
         table = with_types(table, as_begun.types)
         for _, target in targets if call.replica else ():
             shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
-        behind = shards.coordinator if isinstance(shards, RemoteShards) else call.into and call.shards
-        # A table that says how its rows are placed is there already.
-        if behind and call.create and call.rule is None:
+        if create.is_spread(call, shards):
             create.coordinate(call, shards, described, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     declared = {name: kind for name, kind, _ in described}
-    missing = [name for name in call.key if name not in declared]
-    if missing:
-        raise UsageError(f"--key {','.join(missing)}: table {call.table} has {', '.join(declared)}")
     kinds = {column.name: declared[column.name] for column in table.columns}
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
@@ -203,11 +194,3 @@ def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -
     schema, _, name = table.rpartition(".")
     found = shards.ask(target, shards.loading.describe(schema, name))
     return [(str(column), str(kind), not int(required)) for column, kind, required in found]
-
-
-def refuse_unfit(shards: Shards | RemoteShards, target: tuple[str, border.Target], table: str) -> None:
-    """Raises UsageError for a table that would not store each row once."""
-    schema, _, name = table.rpartition(".")
-    if question := shards.loading.ask_unfit(schema, name):
-        for (why,) in shards.ask(target[1], question):
-            raise UsageError(f"{target[0]}: table {table} cannot be loaded: {why}")

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +15,24 @@ from inrush.border import plan as border
 from inrush.border.load import LinkPlan, Scan
 from inrush.engines import server
 from inrush.engines.instance import Target
-from inrush.errors import UsageError, from_core
+from inrush.errors import Problem, UsageError, from_core, problems_of
+from inrush.load.call import Call
 from inrush.load.shards import LOOK_S, loading_of
 from inrush.plan import ends
 
 #: A shorter token could be guessed.
 TOKEN_CHARACTERS = 16
+
+
+def remote_problems(call: Call) -> Iterator[Problem]:
+    """What a load by a load server cannot say, or must."""
+    if call.into or call.shards:
+        yield Problem.sentence(
+            "--into and --shard: the load server says where rows go; leave them out with --server"
+        )
+    if call.hash_threads:
+        yield Problem.sentence("--hash-threads: the load server has its own; give it to `inrush load-server`")
+    yield from problems_of(partial(link, str(call.server), call.token_file, call.ca, call.fingerprint))
 
 
 def link(address: str, token_file: str | None, ca: str | None, fingerprint: str | None) -> LinkPlan:

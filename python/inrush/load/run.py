@@ -9,13 +9,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan
-from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, refuse
+from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, problems_of, refuse
 from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, rows_by_ledger
@@ -25,14 +25,14 @@ from inrush.load.each_file import EachFile, names_said
 from inrush.load.expand import expand
 from inrush.load.input import LOOK_ROWS, Input, open_inputs
 from inrush.load.look import begun_of
-from inrush.load.names import refuse_long_table
+from inrush.load.preflight import call_problems
 from inrush.load.prepare import prepare
 from inrush.load.process import End
 from inrush.load.rejects import merge_rejects, reasons_of
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
-from inrush.load.series import LoadSeries, refuse_path, sizes_watched
+from inrush.load.series import LoadSeries, sizes_watched
 from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.load.spool import spool_of
 from inrush.load.time_left import with_time_left
@@ -59,7 +59,6 @@ def found_shards(
     from inrush import _core
 
     shards = shards_of(call, note)
-    refuse_long_table(shards.loading, call.table, call.replica)
     spoken = foreign_protocols([(shards.twin, target.url) for target in shards.targets])
     refuse(Problem.sentence(why) for why in spoken if why is not None)
     need_databases(shards, call.create, note, lambda: create.refuse_files(call, look(), shards.loading))
@@ -81,9 +80,9 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
 
     Raises UsageError, TargetError, CoreError, Interrupted; what was acknowledged by then is stored and not loaded again.
     """
+    if wrong := [*call_problems(call)]:
+        raise UsageError([*wrong, *problems_of(partial(expand, call.files))])
     names = expand(call.files)
-    if call.series is not None:
-        refuse_path(call.series)
     place = (call.into or "", *call.shards, call.server or "", call.table)
     times = Times(PARTS)
     with spool_of([*names, *place], folder / "spool") as spool:
@@ -111,7 +110,7 @@ def load_from(
 
     shards: Shards | RemoteShards
     if call.server:
-        shards = remote_shards(call)
+        shards = RemoteShards(link(str(call.server), call.token_file, call.ca, call.fingerprint))
     else:
         call, shards = found_shards(call, note, look)
     folder.mkdir(parents=True, exist_ok=True)
@@ -228,16 +227,6 @@ def without_collecting() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def remote_shards(call: Call) -> RemoteShards:
-    if call.into or call.shards:
-        raise UsageError(
-            "--into and --shard: the load server says where rows go; leave them out with --server"
-        )
-    if call.hash_threads:
-        raise UsageError("--hash-threads: the load server has its own; give it to `inrush load-server`")
-    return RemoteShards(link(str(call.server), call.token_file, call.ca, call.fingerprint))
 
 
 def proven(

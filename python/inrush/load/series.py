@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from inrush.errors import UsageError
+from inrush.errors import Problem
 from inrush.plan import ends
 from inrush.targets.deployment import environment
 from inrush.targets.sizes import sampled
@@ -36,12 +36,14 @@ BATCH_ROWS = 8_192
 JOURNAL = "series.jsonl"
 
 
-def refuse_path(path: str) -> None:
-    """Raises UsageError for a file that could not be written when the load has ended."""
+def path_problems(path: str | None) -> Iterator[Problem]:
+    """Why a file could not be written when the load has ended."""
+    if path is None:
+        return
     if not path.endswith(".parquet"):
-        raise UsageError(f"--series {path}: the series is a Parquet file; name it FILE.parquet")
+        yield Problem.sentence(f"--series {path}: the series is a Parquet file; name it FILE.parquet")
     if not Path(path).absolute().parent.is_dir():
-        raise UsageError(f"--series {path}: there is no folder {Path(path).absolute().parent}; make it")
+        yield Problem.sentence(f"--series {path}: there is no folder {Path(path).absolute().parent}; make it")
 
 
 class LoadSeries:

@@ -6,14 +6,15 @@ import hashlib
 import secrets
 import socket
 import ssl
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.agent.stopping import Stopping
 from inrush.border.load import ServerPlan, Serves
-from inrush.errors import Interrupted, UsageError
+from inrush.errors import Interrupted, Problem, UsageError, problems_of, refuse
 from inrush.load.remote import host_of, is_loopback, read_token
 from inrush.machine.secret_files import self_signed, write_secret
 
@@ -84,9 +85,9 @@ def serve(
     from inrush.load.shards import shards_of
     from inrush.targets.deployment import split_password
 
-    host = host_of("--listen", call.listen)
-    refuse_in_the_open(call, host)
-    shards = shards_of(Call((), "", into=call.into, shards=call.shards), note)
+    host, rows = host_of("--listen", call.listen), Call((), "", into=call.into, shards=call.shards)
+    refuse([*serving_problems(call), *problems_of(partial(shards_of, rows, lambda _: None))])
+    shards = shards_of(rows, note)
     serves: Serves = {"shards": [target for _, target in shards.documents()]}
     if call.into and call.shards:
         url, variables, _ = split_password(call.into)
@@ -147,20 +148,20 @@ def follow(
             end.heard(event, on_event)
 
 
-def refuse_in_the_open(call: Serving, host: str) -> None:
-    """Raises UsageError for what others could read or enter, and for halves of a whole."""
+def serving_problems(call: Serving) -> Iterator[Problem]:
+    """What others could read or enter, and halves of a whole."""
     if (call.certificate is None) != (call.certificate_key is None):
-        raise UsageError("--certificate and --certificate-key belong together")
+        yield Problem.sentence("--certificate and --certificate-key belong together")
     if call.self_signed and call.certificate is not None:
-        raise UsageError("--self-signed makes a certificate, --certificate names one: give one of them")
-    if is_loopback(host):
+        yield Problem.sentence("--self-signed makes a certificate, --certificate names one: give one of them")
+    if is_loopback(host_of("--listen", call.listen)):
         return
     if call.token_file is None:
-        raise UsageError(
+        yield Problem.sentence(
             f"--listen {call.listen}: others can reach it, so it needs a token: --token-file FILE"
         )
     if call.certificate is None and not call.self_signed:
-        raise UsageError(
+        yield Problem.sentence(
             f"--listen {call.listen}: others can read on the way there, so it needs TLS: --certificate FILE "
             "--certificate-key FILE, or --self-signed"
         )

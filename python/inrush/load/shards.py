@@ -18,7 +18,7 @@ from inrush.engines.instance import Target
 from inrush.engines.loading import Loading
 from inrush.engines.sql import file_of
 from inrush.engines.twin import Twin
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError, refuse
 from inrush.extras import need
 from inrush.load.call import Call
 from inrush.targets.ask import ask, connected
@@ -117,19 +117,19 @@ def loading_of(twin: Twin) -> Loading:
 def shards_of(call: Call, note: Callable[[str], None]) -> Shards:
     """By the command line. Raises UsageError for addresses that do not go together."""
     if call.into and call.shards:
-        refuse_shards_of_configuration(call.into)
+        refuse(coordinator_problems(call.into))
     return shards_at(call.shards or ((call.into,) if call.into else ()), note)
 
 
-def refuse_shards_of_configuration(into: str) -> None:
-    """Raises UsageError where shards cannot be made known to the server that is named as their coordinator."""
+def coordinator_problems(into: str) -> Iterator[Problem]:
+    """Shards cannot be made known to the server that is named as their coordinator."""
     twin = server(engine_of_url(into))
     if twin.cluster is None:
-        raise UsageError(
+        yield Problem.sentence(
             f"--into {address.shown(into)} with --shard: {twin.name} has no coordinator of ours; leave --into out"
         )
-    if twin.cluster.configured:
-        raise UsageError(
+    elif twin.cluster.configured:
+        yield Problem.sentence(
             f"--into {address.shown(into)} with --shard: {twin.name} has its shards from its configuration and reports them; leave --shard out"
         )
 
@@ -145,6 +145,7 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
         )
     secret: dict[str, str] = {}
     targets = []
+    problems = []
     engine = engines.pop()
     twin = server(engine)
     loading = loading_of(twin)
@@ -153,15 +154,14 @@ def shards_at(urls: Sequence[str], note: Callable[[str], None]) -> Shards:
         if warning:
             note(warning)
         if loading.in_database and not address.read(shown).database:
-            raise UsageError(f"name a database in the URL: {address.read(shown).before}/DATABASE")
+            said = f"name a database in the URL: {address.read(shown).before}/DATABASE"
+            problems.append(Problem.sentence(said))
         if any(secret.get(k, v) != v for k, v in variables.items()):
-            raise UsageError(
-                "the shards have several passwords; give them one, or use the engine's password file"
-            )
+            said = "the shards have several passwords; give them one, or use the engine's password file"
+            problems.append(Problem.sentence(said))
         secret.update(variables)
         targets.append(Target(engine, shown))
-    if twin.embedded:
-        refuse_one_file(targets)
+    refuse([*problems, *(one_file_problems(targets) if twin.embedded else ())])
     need(engine, twin.extra)
     return Shards(engine, twin, targets, secret)
 
@@ -171,9 +171,9 @@ def real_name(url: str) -> str:
     return str(Path(file_of(url)).resolve())
 
 
-def refuse_one_file(targets: Sequence[Target]) -> None:
-    """Raises UsageError where two shards are one file: its openers would not see each other's locks, and lose rows."""
+def one_file_problems(targets: Sequence[Target]) -> Iterator[Problem]:
+    """Two shards are one file: its openers would not see each other's locks, and lose rows."""
     for one, two in combinations(targets, 2):
         a, b = Path(real_name(one.url)), Path(real_name(two.url))
         if a == b or (a.exists() and b.exists() and a.samefile(b)):
-            raise UsageError(f"{one.url} and {two.url} are one file; give each shard a file of its own")
+            yield Problem.sentence(f"{one.url} and {two.url} are one file; give each shard a file of its own")
