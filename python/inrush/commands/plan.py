@@ -19,21 +19,24 @@ MOST_RESULTS = 5
 
 
 def plan(prepared: Prepared, as_json: bool) -> None:
-    """Prints the plan with its forecast, and what is short on this machine. Changes nothing, and asks no server."""
-    for reason in prepared.named_targets.left_out.values():
-        say(f"left out: {reason}")
-    if as_json:
-        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
-        return
+    """Prints the plan with its forecast, and what this machine lacks. Changes nothing, and asks no server."""
     from inrush.commands.running import usual_data
-    from inrush.machine import host
-    from inrush.plan.cost import cost
-    from inrush.report.plan_text import plan_lines
     from inrush.run.preflight import machine_problems
-    from inrush.targets.ready import local, short_of_rooms
 
     store, call, found = opened_store(), prepared.call, prepared.named_targets
     data = Path(call.data) if call.data else usual_data(store, prepared)
+    for reason in found.left_out.values():
+        say(f"left out: {reason}")
+    for problem in machine_problems(prepared, data):
+        say(f"warning: {problem}")
+    if as_json:
+        show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})
+        return
+    from inrush.machine import host
+    from inrush.plan.cost import cost
+    from inrush.report.plan_text import plan_lines
+    from inrush.targets.ready import local, short_of_rooms
+
     known = (
         host.read_or_none(lambda _: host.meminfo_bytes("MemTotal"), data),
         host.read_or_none(lambda _: host.cgroup_memory_bytes(), data),
@@ -42,8 +45,7 @@ def plan(prepared: Prepared, as_json: bool) -> None:
     of_engines = dict.fromkeys(local(found), min(memory)) if memory else {}
     forecast = cost(prepared.plan, continued=continued(store, prepared), memory_bytes=of_engines)
     show(plan_lines(prepared.plan, call.input, forecast))
-    short = short_of_rooms(forecast, found, data, Path(call.input) if call.input else None)
-    for line in (*map(str, machine_problems(prepared, data)), *short):
+    for line in short_of_rooms(forecast, found, data, Path(call.input) if call.input else None):
         say(f"warning: {line}")
 
 

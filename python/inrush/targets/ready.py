@@ -52,8 +52,9 @@ def machine_problems(
     named. inputs: folder for the input files that the study makes; None: they lie with the data.
     """
     for deployment in named_deployments(found).values():
-        if (file := database_file(deployment)) is not None:
-            yield from file_problems(deployment, file)
+        file = database_file(deployment)
+        if file is not None and (why := unusable(file)):
+            yield Problem.sentence(f"{deployment.target.url}: {why}")
     twins = found.servers()
     for place in (tuple(found.storages.values()) or (data,)) if local(found) else ():
         yield from [*folder_problems(place)] or fit_problems(plan, twins, place)
@@ -63,8 +64,12 @@ def machine_problems(
 
 
 def server_problems(plan: StudyPlan, found: NamedTargets, note: Callable[[str], None]) -> Iterator[Problem]:
-    """Servers at URLs that do not answer, or where the study may not work. note: gets a line about each other one."""
-    servers = [of for of in named_deployments(found).values() if of.server.protocol is not None]
+    """Servers at URLs that do not answer, or where the study may not work, and files that are no database. note: gets a line
+    about each other server."""
+    there = named_deployments(found).values()
+    for deployment in there:
+        yield from content_problems(deployment)
+    servers = [of for of in there if of.server.protocol is not None]
     foreign = foreign_protocols([(of.server, of.target.url) for of in servers])
     for deployment, why in zip(servers, foreign, strict=True):
         if why is not None:
@@ -186,25 +191,24 @@ def database_file(deployment: Deployment) -> Path | None:
     return Path(name) if name else None
 
 
-def file_problems(deployment: Deployment, file: Path) -> Iterator[Problem]:
-    """Why the engine could not open the file or make it."""
-    if why := unusable(deployment, file):
-        yield Problem.sentence(f"{deployment.target.url}: {why}")
-
-
-def unusable(deployment: Deployment, file: Path) -> str:
+def unusable(file: Path) -> str:
+    """Why an engine could not open the file or make it; empty where it could."""
     if file.is_dir():
         return f"{file} is a folder; name a file"
     if not file.parent.is_dir():
         return f"there is no folder {file.parent}; make it, or name another file"
     if not os.access(file if file.exists() else file.parent, os.W_OK):
         return "cannot be written; give rights, or name another file"
-    if file.is_file() and file.stat().st_size:
+    return ""
+
+
+def content_problems(deployment: Deployment) -> Iterator[Problem]:
+    file = database_file(deployment)
+    if file is not None and file.is_file() and file.stat().st_size:
         try:
             deployment.server.ask_file(file, text_of(deployment.server.foreign_objects(())))
         except NoDatabase as problem:
-            return f"{problem}; name another file"
-    return ""
+            yield Problem.sentence(f"{deployment.target.url}: {problem}; name another file")
 
 
 def folder_problems(folder: Path) -> Iterator[Problem]:
