@@ -25,8 +25,7 @@ from inrush.predict.training import Trained, Training
 from inrush.report.plan_text import plan_lines
 from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store import Store as Folder
-from inrush.run.call import StudyCall
-from inrush.run.prepared import Prepared
+from inrush.run.call import Prepared, StudyCall
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.study.study import load_study
 from inrush.targets.deployments import NamedTargets

@@ -11,8 +11,8 @@ import pytest
 
 from inrush.errors import TargetError, UsageError
 from inrush.targets import deployments
+from inrush.targets.configurations import transport_problems
 from inrush.targets.deployments import NamedTargets, named_targets, opened, started_words
-from inrush.targets.own_only import transport_problems
 from tests.fake_server import FakeServer
 
 STUDY = ("duckdb", "sqlite", "postgresql")

@@ -20,10 +20,9 @@ from inrush.plan.cost import cost
 from inrush.predict.proving import proving_call
 from inrush.report.timeline import every_device
 from inrush.results.store import Results, Store, StudyFolder
-from inrush.run.call import StudyCall
+from inrush.run.call import Prepared, StudyCall
 from inrush.run.preflight import admit
 from inrush.run.prepare import call_from, prepare
-from inrush.run.prepared import Prepared
 from inrush.run.resume import resumed
 from inrush.stats.devices import device_figures
 from inrush.stats.measures import study_record

@@ -20,10 +20,9 @@ from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of,
 from inrush.engines.postgresql_release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
-from inrush.run.call import StudyCall
+from inrush.run.call import Prepared, StudyCall
 from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
-from inrush.run.prepared import Prepared
 from inrush.targets.deployment import Deployment
 from inrush.targets.deployments import deployment_at
 from tests.terminal import Inrush

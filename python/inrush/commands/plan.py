@@ -12,7 +12,7 @@ from inrush.extras import EXTRAS, is_absent
 if TYPE_CHECKING:
     from inrush.plan.cost import Continued
     from inrush.results.store import Store
-    from inrush.run.prepared import Prepared
+    from inrush.run.call import Prepared
 
 #: Results of the study that are read at most, the newest first: an engine that none of them has is forecast by usual rates.
 MOST_RESULTS = 5

@@ -26,9 +26,8 @@ if TYPE_CHECKING:
     from inrush.live.opened import LivePage
     from inrush.plan.planned import PlannedRun
     from inrush.results.store import Results, Store, StudyFolder
-    from inrush.run.call import StudyCall
+    from inrush.run.call import Prepared, StudyCall
     from inrush.run.listener import Listener
-    from inrush.run.prepared import Prepared
     from inrush.run.run import StudyEnd
     from inrush.targets.deployment import Deployment
 

@@ -6,13 +6,17 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from inrush.border.labels import STORAGE
 from inrush.engines import ENGINES
 from inrush.errors import UsageError
 from inrush.targets.deployments import named_targets
 from inrush.targets.storages import read_data
+
+if TYPE_CHECKING:
+    from inrush.plan.planned import StudyPlan
+    from inrush.targets.deployments import NamedTargets
 
 
 def option(flag: str, default: Any = None, *, may_change: bool = False) -> Any:
@@ -92,6 +96,19 @@ class StudyCall:
 
     def document(self) -> dict[str, Any]:
         return asdict(self)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A study that is planned and not begun, and where it runs."""
+
+    call: StudyCall
+    plan: StudyPlan
+    named_targets: NamedTargets
+
+    def document(self) -> dict[str, Any]:
+        """study.json as it begins."""
+        return {**self.plan.document(), "call": self.call.document(), "command": self.call.command()}
 
 
 def words_of(flag: str, value: Any) -> list[str]:

@@ -17,28 +17,33 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.agent import realtime
+from inrush.border.pipeline import loads_of
 from inrush.errors import Problem, UsageError, problems_of, refuse
 from inrush.fleet import address
 from inrush.fleet.open import plan_problems
+from inrush.pipeline.cpu_quota import limited
 from inrush.plan.cost import cost
 from inrush.run.generators import generator_problems
-from inrush.run.pipeline_problems import quota_problems, shard_problems
+from inrush.run.shard_servers import shard_problems
 from inrush.study.files import made_rows
 from inrush.targets import ready
-from inrush.targets.configurations import start_problems
+from inrush.targets.configurations import (
+    cold_problems,
+    over_shards,
+    restart_problems,
+    start_problems,
+    transport_problems,
+)
 from inrush.targets.deployments import deployment_at, named_deployments
 from inrush.targets.durability import durability_problems
 from inrush.targets.limits import forbidden_limits, started_limit_problems
 from inrush.targets.locks import lock_problems
 from inrush.targets.marks import mark_problems
-from inrush.targets.over_shards import over_shards
-from inrush.targets.own_only import cold_problems, restart_problems, transport_problems
 from inrush.targets.storages import storage_problems
 
 if TYPE_CHECKING:
     from inrush.plan.planned import StudyPlan
-    from inrush.run.call import StudyCall
-    from inrush.run.prepared import Prepared
+    from inrush.run.call import Prepared, StudyCall
     from inrush.study.study import Study
     from inrush.targets.deployments import NamedTargets
 
@@ -134,3 +139,17 @@ def answer_problems(plan: StudyPlan) -> Iterator[Problem]:
     )
     remedy = f"no point can measure it ({reasons}); run it on an engine that has the step, or ask for another figure"
     yield Problem(plan.study.file, "answer.of", asked.of, remedy)
+
+
+def quota_problems(plan: StudyPlan) -> Iterator[Problem]:
+    """Parts of a core that this machine holds no load server to; tries it with no process."""
+    cores: set[float] = set()
+    for run in plan.runs:
+        cores |= {load["pipelines"]["load_server_cores"] for load in loads_of(run.plan).values()}
+    for part in sorted(one for one in cores if one != round(one)):
+        yield from problems_of(partial(held, part))
+
+
+def held(cores: float) -> None:
+    with limited((), cores):
+        pass

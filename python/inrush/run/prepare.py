@@ -11,13 +11,11 @@ from typing import TYPE_CHECKING, Any
 from inrush.errors import UsageError, refuse
 from inrush.extras import need
 from inrush.results.store import Results, Store, StudyFolder
-from inrush.run.call import StudyCall
-from inrush.run.prepared import Prepared
-from inrush.targets.configurations import configurations
+from inrush.run.call import Prepared, StudyCall
+from inrush.targets.configurations import configurations, over_shards
 from inrush.targets.deployments import known_engines, named_targets
 from inrush.targets.limits import read_limits
 from inrush.targets.needs import lacking, without
-from inrush.targets.over_shards import over_shards
 from inrush.targets.storages import over_storages
 
 if TYPE_CHECKING:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan, ShardServer, shards_of
-from inrush.errors import InrushError
+from inrush.errors import InrushError, Problem, UsageError
 from inrush.pipeline.addresses import shard_targets
 from inrush.pipeline.shard_servers import servers_at
-from inrush.plan.planned import PlannedRun
+from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.deployment import Deployment, key_of
 
 
@@ -34,3 +34,19 @@ def servers_of_run(plan: AnyPlan, deployment: Deployment) -> list[ShardServer]:
         if not any(target.processes for target in (deployment.target, *targets)):
             return servers_at(deployment.target.engine, [target.url for target in targets])
     return []
+
+
+def shard_problems(plan: StudyPlan, deployments: Mapping[str, Deployment], data: Path) -> Iterator[Problem]:
+    """Servers of the user's with other shards than the plan loads. deployments: by engine."""
+    plans: dict[tuple[str, int, str], AnyPlan] = {}
+    for run in plan.runs:
+        engine = str(run.labels["engine"])
+        if (over := shards_of(run.plan)) and engine in deployments:
+            plans.setdefault((engine, len(over), str(run.plan["target"]["options"])), run.plan)
+    for (engine, _, _), of in plans.items():
+        try:
+            shard_targets(of, deployments[engine], data)
+        except UsageError as refused:
+            yield from refused.problems
+        except InrushError:
+            continue  # one that cannot be asked: its runs say why
