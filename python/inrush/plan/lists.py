@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from inrush.engines import server
 from inrush.engines.dialect import Dialect
-from inrush.errors import Problem
+from inrush.errors import Problem, refuse
 from inrush.known import ENGINES
 from inrush.plan.roles import ActiveRole, problem
 from inrush.workload import Operation, Parameter, Workload
@@ -23,8 +23,8 @@ def list_params(operation: Operation) -> list[str]:
     return [name for name, param in operation.params.items() if param.get("list")]
 
 
-def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[dict[str, int], list[Problem]]:
-    """Operation with a list -> keys of one call; an operation has one text, so one length at a point."""
+def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> dict[str, int]:
+    """Operation with a list -> keys of one call; an operation has one text, so one length at a point. Raises UsageError."""
     found: dict[str, int] = {}
     problems = []
     many = {name for role in roles if role.reads_many for name in role.operations}
@@ -42,7 +42,8 @@ def lengths(workload: Workload, roles: Sequence[ActiveRole]) -> tuple[dict[str, 
                             f"another role calls {op} with {found[op]} keys; give both the same, or an operation each",
                         )
                     )
-    return found, [*problems, *(wrong for op in found for wrong in wrong_forms(workload.operations[op]))]
+    refuse([*problems, *(wrong for op in found for wrong in wrong_forms(workload.operations[op]))])
+    return found
 
 
 def wrong_forms(operation: Operation) -> list[Problem]:

@@ -19,11 +19,11 @@ from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import ShardsPlan
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
-from inrush.errors import Problem, refuse
+from inrush.errors import Problem, UsageError, refuse
 from inrush.plan.calibration import CLIENT_OVERHEAD, FLOOR, calibration_plan
 from inrush.plan.loads import sessions_of
 from inrush.plan.planned import Missing, PlannedRun, Point, StudyPlan
-from inrush.plan.planned_point import Impossible, PointPlan
+from inrush.plan.planned_point import PointPlan
 from inrush.plan.point import plan_point
 from inrush.plan.search import in_bisection_order, sweeps
 from inrush.study.at_point import study_at
@@ -54,13 +54,15 @@ def plan_study(
         if point.engine not in servers:
             problems.append(Problem(study.file, "engines", point.engine, "this build has no such engine"))
             continue
-        found = planned_point(study, point, servers, seed, best or {})
+        try:
+            found = planned_point(study, point, servers, seed, best or {})
+        except UsageError as refused:
+            problems += [
+                replace(p, file=study.file, remedy=by_factor(study, p.remedy)) for p in refused.problems
+            ]
+            continue
         if isinstance(found, PointPlan):
             planned[point.id] = found
-        elif isinstance(found, Impossible):
-            problems += [
-                replace(p, file=study.file, remedy=by_factor(study, p.remedy)) for p in found.problems
-            ]
         else:
             unsupported.append(Missing(point.id, point.engine, point.labels, found.reason))
     refuse(dict.fromkeys(problems))
@@ -91,7 +93,7 @@ def planned_point(
     servers: Mapping[str, Twin],
     seed: int,
     best: Mapping[str, Sequence[Best]],
-) -> PointPlan | Unsupported | Impossible:
+) -> PointPlan | Unsupported:
     """The point with what its server is started with, where the study says it."""
     if other := not_of_engine(study, servers[point.engine], point):
         return Unsupported(other)

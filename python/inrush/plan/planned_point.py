@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from inrush.border.labels import PointLabels
 from inrush.border.pipeline import LoadingPointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
-from inrush.errors import Problem
 from inrush.plan.work import Lasts
 
 
@@ -38,13 +37,6 @@ class PointPlan:
     dumped_bytes: int = 0
     #: Size of the file that is laid out in place of tables.
     file_bytes: int = 0
-
-
-@dataclass(frozen=True)
-class Impossible:
-    """The point contradicts itself."""
-
-    problems: tuple[Problem, ...]
 
 
 def short_hash(*parts: object) -> str:

@@ -9,7 +9,7 @@ from inrush.border.plan import PointPlan as Document
 from inrush.engines.instance import TCP, TRANSPORT
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
-from inrush.errors import Problem
+from inrush.errors import Problem, refuse
 from inrush.plan.called import as_called
 from inrush.plan.clients import one_client
 from inrush.plan.documents import epoch_ns
@@ -22,10 +22,10 @@ from inrush.plan.lists import lengths, with_lists
 from inrush.plan.loads import input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
-from inrush.plan.planned_point import Impossible, PointPlan, short_hash
+from inrush.plan.planned_point import PointPlan, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
-from inrush.plan.roles import Broken, active_roles, method_of
+from inrush.plan.roles import active_roles, method_of
 from inrush.plan.segments import segments
 from inrush.plan.shards import (
     beyond_keys,
@@ -47,10 +47,10 @@ from inrush.study.shards import STRAIGHT
 
 def plan_point(
     study: StudyAt[Plain], server: Twin, engine: str, point_id: str, seed: int
-) -> PointPlan | Unsupported | Impossible:
+) -> PointPlan | Unsupported:
     """engine: the server's name, with its variant if it has one (`null:text`).
 
-    Raises nothing: what the engine cannot do is `Unsupported`, what the study cannot mean `Impossible`."""
+    What the engine cannot do is `Unsupported`; raises UsageError for what the study cannot mean."""
     method = method_of(study, server)
     if method not in server.methods:
         return Unsupported(f"{engine} has no method {method}; it has {', '.join(server.methods)}")
@@ -62,8 +62,7 @@ def plan_point(
     namespace = f"inrush_{short_hash(study.name, point_id, seed)}"
     if study.pipeline is not None:
         loaded = {study.pipeline.table: study.workload.tables[study.pipeline.table]}
-        if problems := partition_problems(loaded, server, study.layout):
-            return Impossible(tuple(problems))
+        refuse(partition_problems(loaded, server, study.layout))
         return plan_pipeline(study, server, engine, namespace, method, seed)
     if inside := one_client(server, study.clients):
         return Unsupported(inside)
@@ -74,37 +73,27 @@ def plan_point(
     if isinstance(over, Unsupported):
         return over
     server = over
-    impossible = impossible_steps(study, server, engine)
-    if impossible:
-        return Impossible(tuple(impossible))
+    refuse(impossible_steps(study, server, engine))
     said = {step.name: step.do for step in study.steps if step.name}
     study, without = steps_of(study, server)
     if without and not study.steps:
         return Unsupported(next(iter(without.values())))
     roles = active_roles(study, server, engine)
-    if isinstance(roles, Broken):
-        return Impossible(roles.problems)
     if not roles:
-        return Impossible((Problem("", "roles", point_id, "no role has a session here; remove the point"),))
+        refuse([Problem("", "roles", point_id, "no role has a session here; remove the point")])
     if sharded is not None:
         refused = beyond_keys if sharded[0] == STRAIGHT else held_together
         if reason := refused(study, roles):
             return reason
     of_steps = step_roles(study, server, roles)
-    if isinstance(of_steps, Unsupported | Impossible):
+    if isinstance(of_steps, Unsupported):
         return of_steps
-    study, loads = of_steps.study, of_steps.loads
-    kept, roles, problems = retained(study, of_steps.roles)
-    if problems:
-        return Impossible(tuple(problems))
-    problems = io_problems(study.workload, roles, engine, options)
-    if problems:
-        return Impossible(tuple(problems))
+    study, loads = of_steps.study, dict(of_steps.loads)
+    kept, roles = retained(study, of_steps.roles)
+    refuse(io_problems(study.workload, roles, engine, options))
     workload, roles = as_roles_call(study.workload, roles)
     workload, roles = as_called(workload, roles, of_steps.then)
-    keys, problems = lengths(workload, roles)
-    if problems:
-        return Impossible(tuple(problems))
+    keys = lengths(workload, roles)
     study = replace(study, workload=with_lists(workload, keys))
     draft = Draft(study, server, method, namespace, roles, seed, kept)
     draft.clients = study.clients
@@ -118,9 +107,7 @@ def plan_point(
         draft.rows_in_batches,
         draft.clients,
     )
-    problems = [*problems, *draft_problems(draft)]
-    if problems:
-        return Impossible(tuple(problems))
+    refuse([*problems, *draft_problems(draft)])
     reason = (without_key(draft) if sharded is not None else None) or draft.plan_operations()
     if reason is not None:
         return reason

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from inrush.border.plan import OpPlan, ParamPlan, RolePlan
-from inrush.errors import Problem
+from inrush.errors import Problem, refuse
 from inrush.plan.documents import single_role
 from inrush.plan.roles import ActiveRole, problem
 from inrush.study.at_point import StudyAt
@@ -36,8 +36,8 @@ class Retained:
 
 def retained(
     study: StudyAt[Plain], roles: Sequence[ActiveRole]
-) -> tuple[dict[str, Retained], list[ActiveRole], list[Problem]]:
-    """Table -> what is left; the roles, with deletes that end before the last sample is due; what cannot be meant."""
+) -> tuple[dict[str, Retained], list[ActiveRole]]:
+    """Table -> what is left; the roles, with deletes that end before the last sample is due. Raises UsageError."""
     by_table: dict[str, Retained] = {}
     problems: list[Problem] = []
     changed = []
@@ -79,7 +79,8 @@ def retained(
             # The k-th call is due at k / rate: none asks for more than the last one does.
             role = replace(role, calls=min(role.calls or 10**12, int(last_s * role.rate_per_s) + 1))
         changed.append(role)
-    return by_table, changed, problems
+    refuse(problems)
+    return by_table, changed
 
 
 def step_of(role: ActiveRole) -> str:

@@ -9,7 +9,7 @@ from typing import cast
 
 from inrush.border.plan import InputWay, Refill
 from inrush.engines.twin import Twin
-from inrush.errors import Problem
+from inrush.errors import Problem, refuse
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import (
@@ -107,12 +107,8 @@ class ActiveRole:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Broken:
-    problems: tuple[Problem, ...]
-
-
-def active_roles(study: StudyAt[Plain], server: Twin, engine: str) -> list[ActiveRole] | Broken:
+def active_roles(study: StudyAt[Plain], server: Twin, engine: str) -> list[ActiveRole]:
+    """Those that work at the point. Raises UsageError."""
     roles: list[ActiveRole] = []
     problems: list[Problem] = []
     for role in study.roles.values():
@@ -136,7 +132,8 @@ def active_roles(study: StudyAt[Plain], server: Twin, engine: str) -> list[Activ
             problem("schedule.measure_s", "", "points that only read need measure_s, their length")
         )
     roles = [replace(ended(role, roles), load_rows=study.load_rows) for role in roles]
-    return Broken(tuple(problems)) if problems else roles
+    refuse(problems)
+    return roles
 
 
 def calls_on(study: StudyAt[Plain], role: Role[Plain]) -> Mapping[str, int]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.plans import Unsupported
 from inrush.engines.twin import Twin
-from inrush.errors import Problem
+from inrush.errors import Problem, refuse
 from inrush.plan.added import (
     Ahead,
     RowsThen,
@@ -23,7 +23,6 @@ from inrush.plan.inputs import in_files
 from inrush.plan.keys import asked_by
 from inrush.plan.loads import by_loader
 from inrush.plan.pipeline_numbers import PipelineNumbers
-from inrush.plan.planned_point import Impossible
 from inrush.plan.roles import ActiveRole, problem
 from inrush.study.at_point import StudyAt
 from inrush.study.dumps import dump_operation
@@ -42,14 +41,12 @@ class StepRoles:
     loads: Mapping[str, PipelineNumbers]
 
 
-def step_roles(
-    study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]
-) -> StepRoles | Unsupported | Impossible:
+def step_roles(study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole]) -> StepRoles | Unsupported:
+    """What the engine cannot do is `Unsupported`; raises UsageError for what the study cannot mean."""
     by_step = {name: step for step in study.steps for name in step.sessions}
     steps = [by_step.get(role.name.partition("/")[0]) for role in roles]
     study, roles, then, problems = with_rows(study, server, roles, steps)
-    if problems:
-        return Impossible(tuple(problems))
+    refuse(problems)
     workload, found, rows_of = study.workload, list[ActiveRole](), totals(roles)
     loads: dict[str, PipelineNumbers] = {}
     for role, step in zip(roles, steps, strict=True):
@@ -67,8 +64,7 @@ def step_roles(
             role, loads[step.name], wrong = of_loader
             problems += wrong
         found.append(role)
-    if problems:
-        return Impossible(tuple(problems))
+    refuse(problems)
     return StepRoles(replace(study, workload=workload), found, then, loads)
 
 
