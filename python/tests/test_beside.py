@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
-from inrush.errors import StudyInvalid
+from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.beside import statement_beside_roles
 from inrush.plan.plan import plan_study
@@ -356,7 +356,7 @@ def test_the_statement_begins_when_the_roles_have_worked_by_themselves(tmp_path:
 
 
 def problems(folder: Path, *changes: tuple[str, str]) -> list[str]:
-    with pytest.raises(StudyInvalid) as caught:
+    with pytest.raises(UsageError) as caught:
         load_study(str(study_file(folder, *changes)))
     return [f"{p.key}: {p.remedy}" for p in caught.value.problems]
 

@@ -138,7 +138,11 @@ def test_a_pipeline_on_one_machine_watches_all_servers_of_its_shards_or_none(tmp
     def of(*urls: str, **watch: Any) -> Any:
         shards = [{"target": {"engine": "postgresql", "url": url}} for url in urls]
         found = {"processes": {}, **watch}
-        return {"target": {"engine": "postgresql"}, "shards": shards, "watch": found}
+        return {
+            "target": {"engine": "postgresql"},
+            "loads": {"pipelines": {"shards": shards}},
+            "watch": found,
+        }
 
     with named_postgres(tmp_path / "a") as (a, first), named_postgres(tmp_path / "b") as (b, second):
         one, other = (f"postgresql://u@127.0.0.1:{port}/x" for port in (first, second))

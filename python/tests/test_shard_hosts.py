@@ -33,7 +33,9 @@ def with_servers(of: RunRecord, servers: dict[int, list[dict[str, Any]]], client
     """servers: worker, from 0 on -> those on its host."""
     told = of.summary["hosts"]
     workers = [{**w, "servers": servers.get(n, [])} for n, w in enumerate(told["workers"])]
-    plan: Any = {**of.plan, "shards": [{"target": {"url": f"postgresql://10.0.9.{k}/x"}} for k in range(2)]}
+    shards = [{"target": {"url": f"postgresql://10.0.9.{k}/x"}} for k in range(2)]
+    loads: Any = of.plan.get("loads", {"pipelines": {}})
+    plan: Any = {**of.plan, "loads": {"pipelines": {**loads["pipelines"], "shards": shards}}}
     summary = {**of.summary, "hosts": {**told, "workers": workers, "clients": clients}}
     return replace(of, plan=plan, summary=summary)
 

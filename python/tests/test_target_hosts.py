@@ -40,7 +40,7 @@ HOSTS = ["localhost", "203.0.113.77"]
     ],
 )
 def test_hosts_of_servers_are_those_in_their_addresses(urls: list[str], hosts: list[str]) -> None:
-    of_shards: Any = {"shards": [{"target": {"url": url}} for url in urls]}
+    of_shards: Any = {"loads": {"pipelines": {"shards": [{"target": {"url": url}} for url in urls]}}}
     assert server_hosts(of_shards) == hosts
     of_one: Any = {"target": {"url": urls[0], "shards": {"urls": urls[1:]}}} if urls else {}
     assert server_hosts(of_one) == hosts

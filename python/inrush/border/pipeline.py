@@ -269,7 +269,7 @@ def load_over_shards(plan: AnyPlan) -> StepEnds | None:
 
 def whole_load(plan: AnyPlan) -> StepEnds | None:
     """The load that a run is, or that a step is which is seen as a run; None where it is anything else."""
-    loads = [s for s in plan.get("segments", ()) if s["kind"] == "load" and not step_of(s)]
+    loads = [s for s in plan.get("segments", ()) if s.get("kind") == "load" and not step_of(s)]
     return loads_of(plan)[roles_of(loads[0])[0]["name"]] if loads else None
 
 
