@@ -6,7 +6,7 @@ use inrush_rows::rows::spelled;
 use inrush_rows::rows::{Column, Columns, Value, Values};
 use proptest::prelude::*;
 
-pub const TYPES: [LogicalType; 31] = [
+pub const TYPES: [LogicalType; 29] = [
     LogicalType::Blob,
     LogicalType::Enum,
     LogicalType::Decimal,
