@@ -139,7 +139,6 @@ def base(tmp_path: Path) -> Mapping[str, str]:
     return {**os.environ, "PYTHONPATH": path, "INRUSH_RESULTS": str(tmp_path / "results"), "NO_COLOR": "1"}
 
 
-@pytest.mark.slow
 def test_everything_but_the_answers_of_studies_works_with_the_base_alone(
     base: Mapping[str, str], tmp_path: Path
 ) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from inrush.analysis.points import Analysis, Point
 from inrush.analysis.run_facts import is_instrument, survives
+
+# `inrush plan` refuses by these rules too, where no package of the statistics is installed.
+if TYPE_CHECKING:
+    from inrush.analysis.points import Analysis, Point
 
 #: The guard that says of which engines an acknowledged row survives different things.
 EQUAL_DURABILITY = "equal durability"
