@@ -102,7 +102,7 @@ OF_ROLE = (
     Metric("latency_s", "worst latency"),
     Metric("stall_s", "longest stall", slowed="calls", column="longest stall"),
     Metric("before_ops_per_s", "call rate before the statement", "calls/s", True, slowed="rate"),
-    Metric("kept_share", "share of its rate that it kept", more_is_better=True, slowed="rate", column="rate kept"),
+    Metric("kept_rate", "rate kept", "%", True, slowed="rate", column="rate kept"),
     Metric("busy_cores", "busy cores"),
     Metric("user_cores"),
     Metric("system_cores"),

@@ -100,7 +100,7 @@ def test_a_role_that_goes_on_keeps_its_rate_and_never_stalls() -> None:
         "change.statement_s": 2.0,
         "writers.stall_s": 0.001,
         "writers.before_ops_per_s": 70.0,
-        "writers.kept_share": 1.0,
+        "writers.kept_rate": 1.0,
     }
     assert verdict(course(steady())).outcome is Outcome.PASS
 
@@ -109,14 +109,37 @@ def test_a_role_that_stands_still_stalls_for_as_long_as_its_calls_wait() -> None
     """To the nanosecond, whatever an interval is: the call that waited says how long."""
     found = beside_figures(course(stopped(), {BEFORE + TOOK: 1_987_654_321}))
     assert found["writers.stall_s"] == 1.987654321
-    assert found["writers.kept_share"] == 0.0
+    assert found["writers.kept_rate"] == 0.0
+
+
+def test_a_part_of_a_role_that_has_ended_before_the_statement_leaves_no_rate_to_compare() -> None:
+    """The other part goes on: half of the rate is gone, and the statement took none of it."""
+    whole = course(steady())
+    parts = [{**r, "role": "writers/a"} for r in whole.rows("repetitions") if r["role"] == "writers"]
+    short = {**parts[0], "role": "writers/b", "end_ns": (BEFORE - 2) * DT}
+    own = [r for r in whole.rows("repetitions") if r["role"] == "change"]
+    rename = [{**r, "role": r["role"].replace("writers", "writers/a")} for r in whole.rows("intervals")]
+    roles = [synthetic.role_plan(name) for name in ("writers/a", "writers/b")]
+    (segment,) = whole.plan["segments"]
+    plan: Any = {
+        **whole.plan,
+        "segments": [{**segment, "roles": [*roles, synthetic.role_plan("change", "index")]}],
+    }
+    tables = {
+        **whole.tables,
+        "repetitions": synthetic.table("repetitions", [*parts, short, *own]),
+        "intervals": synthetic.table("intervals", rename),
+    }
+    run = replace(whole, plan=plan, tables=tables, _rows={})
+    assert beside_figures(run) == {} and verdict(run).outcome is Outcome.INVALID
+    assert "writers had" in verdict(run).sentence
 
 
 def test_a_stall_is_of_all_calls_of_a_role_and_not_of_the_slowest() -> None:
     """One session waits for two seconds, and the others go on."""
     found = beside_figures(course(steady(), {BEFORE + TOOK: 2 * SECOND}))
     assert found["writers.stall_s"] == pytest.approx(2 * DT / SECOND)
-    assert found["writers.kept_share"] == 1.0
+    assert found["writers.kept_rate"] == 1.0
 
 
 def test_what_a_role_waited_for_before_and_behind_the_statement_is_no_stall_of_it() -> None:
@@ -131,7 +154,7 @@ def test_a_role_whose_calls_failed_meanwhile_has_stalled_until_one_succeeded() -
     failing = replace(run, tables={**run.tables, "intervals": synthetic.table("intervals", rows)}, _rows={})
     found = beside_figures(failing)
     assert found["writers.stall_s"] == TOOK * DT / SECOND
-    assert found["writers.kept_share"] == 0.0
+    assert found["writers.kept_rate"] == 0.0
 
 
 @given(st.lists(st.integers(0, 3), min_size=BEFORE + TOOK + 10, max_size=BEFORE + TOOK + 10))
@@ -155,10 +178,10 @@ def test_a_stall_is_no_shorter_than_the_intervals_without_calls_and_no_longer_th
 
 def test_a_rate_is_of_whole_intervals_and_of_three_at_least() -> None:
     run = course([7] * BEFORE + [1000, *steady()], begun_ns=BEFORE * DT + 1, took_ns=4 * DT)
-    assert beside_figures(run)["writers.kept_share"] == 1.0, "without the interval in which it began"
+    assert beside_figures(run)["writers.kept_rate"] == 1.0, "without the interval in which it began"
     short = course(steady(), took_ns=2 * DT)
     found = beside_figures(short)
-    assert "writers.kept_share" not in found and found["writers.before_ops_per_s"] == 70.0
+    assert "writers.kept_rate" not in found and found["writers.before_ops_per_s"] == 70.0
     assert verdict(short).outcome is Outcome.NOTE
     assert "lower record.interval_s" in verdict(short).sentence
 
@@ -175,7 +198,7 @@ def test_a_statement_that_failed_has_no_figure_and_the_servers_words_are_told() 
     assert beside_figures(run) == {}
     found = verdict(run)
     assert found.outcome is Outcome.INVALID and "relation exists" in found.sentence
-    assert found.breaks("change.statement_s") and found.breaks("writers.kept_share")
+    assert found.breaks("change.statement_s") and found.breaks("writers.kept_rate")
     assert not found.breaks("writers.ops_per_s")
 
 

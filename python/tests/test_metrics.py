@@ -64,7 +64,7 @@ def test_more_is_better_of_work_that_was_done_and_less_of_its_cost() -> None:
 def test_a_client_that_does_not_run_moves_its_work_its_calls_and_its_rates() -> None:
     assert slowed_alike("work") == ("makespan_s",)
     rates = {"rows_per_s", "bytes_per_s", "ops_per_s", "keys_per_s", "attempts_per_s"}
-    assert set(slowed_alike("rate")) == rates | {"before_ops_per_s", "kept_share"}
+    assert set(slowed_alike("rate")) == rates | {"before_ops_per_s", "kept_rate"}
     kinds = {
         name.rsplit("_", 2)[0] for name in slowed_alike("calls") if name not in ("stall_s", "statement_s")
     }

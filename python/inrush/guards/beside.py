@@ -11,7 +11,7 @@ from inrush.stats.record import RunRecord
 
 NAME = "statement beside roles"
 #: Figures of each role beside the statement.
-OF_ROLE = ("stall_s", "before_ops_per_s", "kept_share")
+OF_ROLE = ("stall_s", "before_ops_per_s", "kept_rate")
 
 
 def statement_beside_roles(run: RunRecord, figures: Figures) -> Verdict | None:
@@ -40,7 +40,7 @@ def statement_beside_roles(run: RunRecord, figures: Figures) -> Verdict | None:
             f"client on time {show(on_time_s, 'stall_s')}. Lower its rate, or run nothing beside it"
         )
         return invalid(NAME, said, figures=[f"{role}.stall_s" for role in late])
-    unknown = [role for role in found.ends_ns if f"{role}.kept_share" not in figures]
+    unknown = [role for role in found.ends_ns if f"{role}.kept_rate" not in figures]
     if unknown:
         return noted(
             NAME,

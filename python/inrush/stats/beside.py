@@ -5,7 +5,7 @@
                     two of them, and is never more than the longest latency of the calls that ended meanwhile or next: of a
                     role that stood still as a whole, that is the stall itself
 `before_ops_per_s`  calls that succeeded, in the whole intervals before the statement
-`kept_share`        the same rate in the whole intervals while it ran, as a share of the one before
+`kept_rate`        the same rate in the whole intervals while it ran, as a share of the one before
 
 A statement that failed, or that went on when a role had ended, has none of them.
 """
@@ -20,6 +20,7 @@ import numpy as np
 from inrush.border.pipeline import roles_of
 from inrush.border.plan import RolePlan
 from inrush.border.tables import IntervalRow
+from inrush.stats.measures import scheduled_operations, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.study.step_kinds import Alter
 
@@ -39,7 +40,7 @@ class Alteration:
     end_ns: int
     #: Why it did not succeed, by the server's words; empty: it did.
     failure: str
-    #: Role (the whole) -> when it ended, ns.
+    #: Role (the whole) -> when the first of its parts ended, ns.
     ends_ns: Mapping[str, float]
 
     @property
@@ -102,8 +103,8 @@ def beside_of(run: RunRecord) -> Alteration | None:
     ends_ns: dict[str, float] = {}
     for role in others:
         if (ended := totals.get(role["name"])) is not None:
-            whole, end_ns = role["name"].partition("/")[0], end_of(role, own["start_ns"], ended["end_ns"])
-            ends_ns[whole] = max(end_ns, ends_ns.get(whole, 0.0))
+            of, end_ns = whole(role["name"]), end_of(role, own["start_ns"], ended["end_ns"])
+            ends_ns[of] = min(end_ns, ends_ns.get(of, end_ns))
     took_ns = course_of(run, name).latency_ns.max(initial=0.0)
     return Alteration(name, own["start_ns"], own["end_ns"] - int(took_ns), own["end_ns"], failure, ends_ns)
 
@@ -128,7 +129,7 @@ def beside_figures(run: RunRecord) -> dict[str, float]:
         figures[f"{role}.before_ops_per_s"] = before
         beside = course.rate_per_s(found.begin_ns, found.end_ns)
         if beside is not None:
-            figures[f"{role}.kept_share"] = beside / before
+            figures[f"{role}.kept_rate"] = beside / before
     return figures
 
 
@@ -138,7 +139,7 @@ def stall_s(course: Course, found: Alteration) -> float:
 
 def course_of(run: RunRecord, role: str, kind: str = "latency") -> Course:
     """Of a role with all its parts; members of a page do not count beside it. kind: `on_time` as if the client had been so."""
-    operations = scheduled(run, role)
+    operations = {of: names for of, names in scheduled_operations(run.plan).items() if whole(of) == role}
     rows = [r for r in run.rows("intervals") if r["op"] in operations.get(r["role"], ())]
     latency: dict[int, float] = {}
     if (held := run.tables.get("hist")) is not None:
@@ -160,13 +161,3 @@ def by_time(rows: Sequence[IntervalRow], times: Sequence[int]) -> list[list[Inte
     for row in rows:
         found[row["t_ns"]].append(row)
     return list(found.values())
-
-
-def scheduled(run: RunRecord, role: str) -> dict[str, set[str]]:
-    """Each part of the role, as the plan names it -> the operations that its calls name."""
-    roles = [of for segment in run.plan.get("segments", ()) for of in roles_of(segment)]
-    return {
-        of["name"]: {w["operation"] for w in of["operations"]}
-        for of in roles
-        if of["name"].partition("/")[0] == role
-    }

@@ -40,7 +40,7 @@ them: `<step>.server_busy_cores`. And of every step, by `run_figures.py`:
     bytes_per_row                   what a load's rows added to them; of other steps, what all loaded rows take
     knee_rows, level_rows           of a load that outgrew the engine's cache: `analysis/knees.py`
     statements                      those that ended, of steps that are statements
-    statement_s                     of a statement beside roles, and of each role stall_s, before_ops_per_s, kept_share: `beside.py`
+    statement_s                     of a statement beside roles, and of each role stall_s, before_ops_per_s, kept_rate: `beside.py`
     pages_read, pages_asked, page_bytes, pages_per_row      of steps that read: `pages.py`
 """
 
@@ -54,7 +54,6 @@ import pyarrow as pa
 
 from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
-from inrush.stats.beside import beside_figures
 from inrush.stats.devices import device_figures
 from inrush.stats.failures import classified_failures, failed_calls, unseen_rows, unsent_calls
 from inrush.stats.files import file_figures
@@ -131,7 +130,6 @@ def figures_of_work(run: RunRecord) -> dict[str, float]:
     for role, count in refused_calls(run, windows).items():
         figures[f"{role}.refused"] = float(count)
     figures |= send_figures(run, windows)
-    figures |= beside_figures(run)
     figures |= pending_figures(run, repetitions)
     figures |= file_figures(run)
     figures |= {

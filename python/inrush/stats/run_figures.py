@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from inrush.stats.beside import beside_figures
 from inrush.stats.client_overhead import client_overhead
 from inrush.stats.gaps import gaps_of, worked_in
 from inrush.stats.measures import figure_windows, figures_of_work, whole
@@ -38,7 +39,7 @@ def figures_by_step(run: RunRecord, calibration: RunRecord | None = None) -> dic
 
 
 def own_figures(step: RunRecord, calibration: RunRecord | None) -> dict[str, float]:
-    figures = figures_of_work(step)
+    figures = figures_of_work(step) | beside_figures(step)
     return figures if calibration is None else figures | client_overhead(step, calibration)
 
 

@@ -117,7 +117,7 @@ def test_writers_stand_still_for_as_long_as_a_lock_is_held_and_users_do_not(
     found = changed(own, folder, LOCKED[own.server.name])
     took_s = found["change.statement_s"]
     assert 0.7 * took_s <= found["change.writers.stall_s"] <= took_s
-    assert found.get("change.writers.kept_share", 0.0) < 0.4
+    assert found.get("change.writers.kept_rate", 0.0) < 0.4
     assert found["change.users.stall_s"] < 0.7 * took_s
     assert found["change.writers.rows"] == 10_000, "what waited was stored afterwards"
 
