@@ -29,7 +29,7 @@ from inrush.stats import headroom as headroom_module
 from inrush.stats import others as others_module
 from inrush.stats import starved as starved_module
 from inrush.stats.brackets import brackets, starved_closed
-from inrush.stats.paced import paced_roles
+from inrush.stats.paced import paced_roles, slower_than_due
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
 from inrush.stats.session_time import session_time
@@ -87,6 +87,42 @@ def test_a_role_that_makes_all_its_calls_late_fell_behind(
     assert behind(run, figures) == ["writers.attempts_per_s"] * late
     lack = lacking(run, figures)
     assert lack is None or lack.outcome is Outcome.PASS
+
+
+@pytest.mark.parametrize(("longest_s", "late"), [(50.0, []), (60.0, ["writers/a.attempts_per_s"])])
+def test_parts_of_a_role_end_with_their_own_work_and_make_their_whole_no_later(
+    longest_s: float, late: list[str]
+) -> None:
+    """1,000 calls of one and 100 of the other, each 20 a second: the whole takes as long as the longer one."""
+    made = synthetic.run("postgresql", schedule="constant")
+    (totals,) = made.rows("repetitions")
+    parts = [("writers/a", 1_000, longest_s), ("writers/b", 100, 5.0)]
+    rows = [
+        {**totals, "role": name, "ops": n, "ok": n, "end_ns": totals["start_ns"] + int(s * SECOND)}
+        for name, n, s in parts
+    ]
+    create, measure = made.plan["segments"]
+    schedule = {"kind": "constant", "rate_per_s": 20.0}
+    roles = [{**synthetic.role_plan(name), "schedule": schedule} for name, _, _ in parts]
+    plan: Any = {**made.plan, "segments": [create, {**measure, "roles": roles}]}
+    run = replace(
+        made, plan=plan, tables={**made.tables, "repetitions": synthetic.table("repetitions", rows)}, _rows={}
+    )
+    figures = {k: v for k, v in figures_of_run(run).items() if not k.endswith(".keeps_up")}
+    assert "writers.attempts_per_s" in figures and behind(run, figures) == late
+
+
+def test_one_slow_call_of_few_is_no_schedule_that_was_fallen_behind() -> None:
+    """Three calls at 0.4 a second, all sent when they were due; the last one takes 4 s."""
+    figures = {
+        "writers.ops": 3.0, "writers.attempts_per_s": 3 / 9.0, "writers.repetitions": 1.0, "writers.service_p50_s": 0.1,
+        "writers.service_p99_s": 4.0,
+    }  # fmt: skip
+    run = synthetic.run("postgresql", schedule="constant")
+    roles = run.plan["segments"][1]["roles"]
+    roles[0]["schedule"]["rate_per_s"] = 0.4  # type: ignore[index,typeddict-item]
+    assert slower_than_due(run, figures) == []
+    assert slower_than_due(run, {**figures, "writers.attempts_per_s": 3 / 13.0}) == ["writers"]
 
 
 def test_what_it_lacked_leaves_its_rate_and_its_makespan_open(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from inrush.analysis.run_facts import is_embedded
 from inrush.analysis.verdicts import Figures, Verdict, invalid, not_checked, passed
 from inrush.guards.guard import About, Guard
 from inrush.metrics import slowed_alike
+from inrush.stats.measures import whole
 from inrush.stats.others import others_share, worked_windows
 from inrush.stats.paced import paced_roles
 from inrush.stats.record import RunRecord
@@ -44,7 +45,8 @@ def server_had_its_processors(run: RunRecord, figures: Figures) -> Verdict | Non
 
 def rates_of(late: Sequence[str], figures: Figures) -> list[str]:
     """Rates and makespans of roles that did not keep up: what was left to the server, and not what it can do."""
-    roles = dict.fromkeys(name.rsplit(".", 1)[0] for name in late)
+    parts = [name.rsplit(".", 1)[0] for name in late]
+    roles = dict.fromkeys(role for part in parts for role in (part, whole(part)))
     return [name for role in roles for rate in RATES if (name := f"{role}.{rate}") in figures]
 
 

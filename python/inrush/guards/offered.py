@@ -1,4 +1,4 @@
-"""Is a rate in the answer the engine's, or the one at which the study had its calls due? Pure.
+"""Is a rate or a makespan in the answer the engine's, or that of the schedule by which calls were due? Pure.
 
 A role that keeps up with its schedule does what is due and no more: its rate is the study's, and a lower bound of the engine's.
 """
@@ -26,7 +26,11 @@ def rates_are_the_engines(analysis: Analysis) -> Verdict | None:
     paced = [m for m in analysis.runs if m.enters(figure) and role in paced_roles(m.run)]
     if not paced:
         return None
-    late = {m.point for m in paced if any(f.startswith(f"{role}.") for f in behind(m.run, m.figures))}
+    late = {
+        m.point
+        for m in paced
+        if any(f.startswith((f"{role}.", f"{role}/")) for f in behind(m.run, m.figures))
+    }
     in_time = [point for point in dict.fromkeys(m.point for m in paced) if point not in late]
     if not in_time:
         return passed(
@@ -40,4 +44,8 @@ def rates_are_the_engines(analysis: Analysis) -> Verdict | None:
     )
 
 
-GUARDS = (StudyGuard(About.ANSWER, NAME, rates_are_the_engines, "No rate of a paced role is asked for"),)
+GUARDS = (
+    StudyGuard(
+        About.ANSWER, NAME, rates_are_the_engines, "No rate and no makespan of a paced role is asked for"
+    ),
+)

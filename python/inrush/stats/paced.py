@@ -26,7 +26,8 @@ def mean_gaps_s(run: RunRecord) -> dict[str, float]:
 
 
 def due_per_s(run: RunRecord) -> dict[str, tuple[float, bool]]:
-    """Role with a schedule -> arrivals a second, those of all its parts together, and whether their gaps are random."""
+    """Role with a schedule -> arrivals a second, those of all its parts together, and whether their gaps are random. A sample is
+    one arrival, whatever it is written by."""
     found: dict[str, tuple[float, bool]] = {}
     for segment in run.plan.get("segments", ()):
         if phase_of(segment) != "measure":
@@ -47,20 +48,24 @@ def due_per_s(run: RunRecord) -> dict[str, tuple[float, bool]]:
 
 
 def slower_than_due(run: RunRecord, figures: Mapping[str, float]) -> list[str]:
-    """Roles with a schedule whose calls took longer, from the first due to the last done, than they were due for.
+    """Roles with a schedule whose calls took longer, from the first due to the last done, than they were due for. Of a role in
+    parts, those of its parts: each ends when its own work does.
 
     A role that ends when its work is done makes all its calls, however late: no share of them tells that it fell behind.
     """
-    late = []
-    for role, (due, random) in due_per_s(run).items():
+    late, rates = [], due_per_s(run)
+    in_parts = {whole(role) for role in rates if whole(role) != role}
+    for role, (due, random) in rates.items():
+        if role in in_parts:
+            continue
         of = {
             name: figures.get(f"{role}.{name}", 0.0)
-            for name in ("ops", "attempts_per_s", "repetitions", "service_p50_s")
+            for name in ("ops", "attempts_per_s", "repetitions", "service_p99_s")
         }
         if not of["ops"] or not of["attempts_per_s"]:
             continue
         # Behind the last due of each repetition one call is still under way.
-        took_s = of["ops"] / of["attempts_per_s"] - of["repetitions"] * of["service_p50_s"]
+        took_s = of["ops"] / of["attempts_per_s"] - of["repetitions"] * of["service_p99_s"]
         by_chance = SURE / sqrt(of["ops"]) if random else 0.0
         if took_s > of["ops"] / due * (1 + by_chance) / IN_TIME:
             late.append(role)
