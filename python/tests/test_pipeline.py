@@ -16,10 +16,13 @@ from inrush.border.pipeline import load_over_shards, whole_load
 from inrush.engines import server
 from inrush.engines.instance import Target
 from inrush.errors import UsageError
+from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.addresses import at_ends
 from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
 from inrush.pipeline.ends import files_of
+from inrush.pipeline.environment import OneHost
+from inrush.pipeline.over_shards import RunLoadOverShards
 from inrush.plan.pipeline import LOAD, READY, STORED, loadable
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
@@ -31,6 +34,7 @@ from inrush.results.store import Results, Store
 from inrush.run.prepare import generators
 from inrush.stats.files import file_figures, gain_per_doubling
 from inrush.stats.levels import levels_off
+from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.study.files import key_of_cut
 from inrush.study.study import Known, load_study
@@ -375,6 +379,42 @@ def test_the_core_reads_both_ends_as_they_are_planned() -> None:
     client = {**ends(plan)["client"], "surprise": 1}
     with pytest.raises(_core.CoreFailure, match="surprise"):
         _core.start_load(json.dumps(client))
+
+
+def test_processors_of_a_load_are_known_to_its_end_however_seldom_the_watch_looks(inrush: Inrush) -> None:
+    """Its processes end with it, and what they used since the last look would end with them."""
+    changed = (
+        "repeats.count=1",
+        "record.watch_s=60",
+        "factors.process_per_file=[false]",
+        "factors.file_bytes=[20000, 100000]",
+    )
+    words = ("pipeline-filesize", "sqlite", "--scale", "xs", *(w for c in changed for w in ("-P", c)))
+    assert inrush("run", *words).code in (0, 3)
+    for measured in analyse(study_record(Results(inrush.store.latest().path))).runs:
+        assert all(r["cpu_ns"] > 0 for r in measured.run.rows("repetitions"))
+        assert measured.figures["client.busy_cores"] > 0 and measured.figures["load_server.busy_cores"] > 0
+
+
+def test_a_load_over_shards_drops_what_it_has_made_once_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However it ends: also by a stop while tables are made, behind which no pause comes."""
+    plan: Any = placed("sqlite", tmp_path)
+    said: list[str] = []
+    monkeypatch.setattr("inrush.pipeline.proofs.control", lambda shard, statement, *_: said.append(statement))
+    load = RunLoadOverShards(
+        plan, "pipelines", tmp_path, lambda _: None, OneHost(plan, "pipelines", tmp_path / "w")
+    )
+    load.drop()
+    assert said == [], "nothing was made"
+    monkeypatch.setattr(load, "make", lambda: None)
+    load.create()
+    made = len(said)
+    load.drop()
+    load.drop()
+    assert len(said) - made == sum(len(shard["drop"]) for shard in load.shards) > 0
+    load.close()
 
 
 @pytest.mark.slow

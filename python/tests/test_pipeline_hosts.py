@@ -109,7 +109,9 @@ def test_the_end_that_failed_first_is_named_and_what_was_recorded_is_kept(tmp_pa
 def test_a_lost_worker_is_named_and_a_client_gives_way_to_its_load_server(
     first: tuple[int, str], behind: tuple[int, str], named: str, tmp_path: Path
 ) -> None:
-    over = hosts.OverHosts(placed("sqlite", tmp_path), tmp_path, tmp_path, Here(tmp_path, hosts.PART))
+    over = hosts.OverHosts(
+        placed("sqlite", tmp_path), "pipelines", tmp_path, tmp_path, Here(tmp_path, hosts.PART)
+    )
     for process, kind in (first, behind):
         over.heard.put((process, {"event": "failed", "kind": kind, "message": str(process)}))
     with pytest.raises(CoreError, match=f"^{named}$"):
@@ -185,7 +187,10 @@ class Ending:
 
 def test_a_load_that_is_stopped_ends_clients_first_and_is_no_failure(tmp_path: Path) -> None:
     plan = placed("sqlite", tmp_path, "pipeline.client_hosts=2")
-    over, told = hosts.OverHosts(plan, tmp_path, tmp_path, Here(tmp_path, hosts.PART)), list[int]()
+    over, told = (
+        hosts.OverHosts(plan, "pipelines", tmp_path, tmp_path, Here(tmp_path, hosts.PART)),
+        list[int](),
+    )
     over.processes = {process: Ending(over, process, told) for process in over.every}
     over.running = {*over.every}
     over.end()
@@ -222,7 +227,9 @@ def test_the_place_is_left_whatever_fails_before(tmp_path: Path, monkeypatch: py
         raise OSError("No space left on device")
 
     monkeypatch.setattr(hosts.OverHosts, "write_document", full)
-    monkeypatch.setattr(run, "made", lambda plan, parts, words, on_event, environment: environment("", parts))
+    monkeypatch.setattr(
+        run, "made", lambda plan, parts, words, on_event, environment: environment("pipelines", parts)
+    )
     place = Left(tmp_path, hosts.PART)
     with pytest.raises(OSError, match="No space"):
         hosts.work(placed("sqlite", tmp_path), tmp_path, list, print, place)
@@ -284,7 +291,7 @@ def test_a_client_that_shares_the_load_servers_network_has_no_way_to_it(tmp_path
             return Host(self.keys[process])
 
     plan = placed("sqlite", tmp_path, "pipeline.client_hosts=2")
-    over = hosts.OverHosts(plan, tmp_path, tmp_path, Spread(tmp_path, hosts.PART))
+    over = hosts.OverHosts(plan, "pipelines", tmp_path, tmp_path, Spread(tmp_path, hosts.PART))
     assert over.beyond() == [2]
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from inrush.agent import shared_run
 from inrush.agent.parent import Parent
-from inrush.border.pipeline import AnyPlan, hosts_of, server_hosts, shards_of, with_load
+from inrush.border.pipeline import AnyPlan, hosts_of, loads_of, server_hosts, shards_of, with_load
 from inrush.border.words import Document, Does
 from inrush.engines import server
 from inrush.errors import InrushError, TargetError
@@ -42,7 +42,7 @@ def work(document: Document, parent: Parent) -> int:
     scheduler, folder = fleet["scheduler"], fleet["folder"]
     # One process is a run of several, too: it drives where the others would.
     does, made = made_by(plan)
-    if not shards_of(plan):
+    if not loads_of(plan):
         plan.setdefault("share", {"index": 0, "of": 1})
     target = plan["target"]
     twin = server(target["engine"])

@@ -58,7 +58,7 @@ def work(
     over: list[OverHosts] = []
 
     def environment(role: str, folder: Path) -> OverHosts:
-        over.append(OverHosts(plan, parts, folder, place))
+        over.append(OverHosts(plan, role, parts, folder, place))
         return over[0]
 
     try:
@@ -77,9 +77,9 @@ class OverHosts:
     #: Those of this host: the files are on others.
     paths: Sequence[Path] = ()
 
-    def __init__(self, plan: AnyPlan, parts: Path, folder: Path, place: Place) -> None:
+    def __init__(self, plan: AnyPlan, role: str, parts: Path, folder: Path, place: Place) -> None:
         self.plan, self.parts, self.folder, self.place = plan, parts, folder, place
-        ((_, self.of),) = loads_of(plan).items()
+        self.of = loads_of(plan)[role]
         self.how = self.of["pipelines"]
         #: Processes of clients; that of the load server is before them.
         self.clients = range(SERVER + 1, SERVER + 1 + shares.clients_at(self.how))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from inrush.agent.shared_run import OnEvent, Words
+from inrush.agent.shared_run import OnEvent
 from inrush.border.pipeline import AnyPlan, PipelineShard
 from inrush.border.plan import SamplePlan
 from inrush.errors import CoreError
@@ -34,6 +34,8 @@ class RunLoadOverShards(RunLoad):
     ) -> None:
         super().__init__(plan, role, parts, on_event, environment)
         self.shards = self.of["shards"]
+        #: Whether its tables may be there.
+        self.stands = False
         #: By shard, what it has and what its copies have; none before they are proven. Rows of copies by the ledger.
         self.proven: Proven = ()
         self.copies: Proven = ()
@@ -41,6 +43,7 @@ class RunLoadOverShards(RunLoad):
 
     def create(self) -> None:
         self.make()
+        self.stands = True
         for shard in self.shards:
             for statement in shard["create"]:
                 proofs.control(shard, statement)
@@ -49,12 +52,6 @@ class RunLoadOverShards(RunLoad):
         return self.begin()
 
     # --- on the clock
-
-    def follow(self, words: Words, zero_ns: int) -> str:
-        ended_by = super().follow(words, zero_ns)
-        if ended_by == "stop":
-            self.drop()
-        return ended_by
 
     @contextlib.contextmanager
     def sampling(self) -> Iterator[None]:
@@ -115,10 +112,11 @@ class RunLoadOverShards(RunLoad):
         self.copied = sum(int(proofs.control(s, asked)[0][0]) for s, asked in replicas)
 
     def drop(self) -> None:
-        """What a shard that is gone keeps, the next run of the point drops first."""
+        """Once. What a shard that is gone keeps, the next run of the point drops first."""
         from inrush import _core
 
-        for shard in self.shards:
+        stood, self.stands = self.stands, False
+        for shard in self.shards if stood else ():
             for statement in shard["drop"]:
                 with contextlib.suppress(_core.CoreFailure):
                     proofs.control(shard, statement)

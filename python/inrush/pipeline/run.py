@@ -160,6 +160,9 @@ class RunWithLoads:
     def close(self) -> None:
         if self.load is not None:
             self.load.close()
+        # However it ended, also by a stop between two pauses.
+        if isinstance(self.load, RunLoadOverShards):
+            self.load.drop()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- pauses

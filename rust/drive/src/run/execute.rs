@@ -157,7 +157,12 @@ impl Running {
     /// Runs one segment and writes down that it ran, also when it failed.
     fn segment(&mut self, index: usize, segment: &Segment) -> Result<EndedBy, Error> {
         self.work = Work::default();
-        let looks = !segment.step().is_empty() && !matches!(segment, Segment::Probe { .. });
+        // A pause may be a load that is all of a run: what its processes used since the last look dies with them.
+        let looks = match segment {
+            Segment::Probe { .. } => false,
+            Segment::Pause { .. } => true,
+            _ => !segment.step().is_empty(),
+        };
         self.begin(looks && !matches!(segment, Segment::Statement(_)));
         let start_ns = self.context.clock.now();
         let cpu_before = used_cpu_ns();
