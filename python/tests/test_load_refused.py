@@ -16,7 +16,9 @@ from inrush.engines import server
 from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.create import version_of
+from inrush.load.preflight import table_problems
 from inrush.load.run import load
+from inrush.workload import Column, Table
 from tests.test_fleet_full_disk import needs_root, resize, small_disk
 
 
@@ -85,6 +87,23 @@ def test_what_answers_a_question_of_ours_otherwise_is_named_and_no_traceback(row
         TargetError, match=r"^mysql://db.example/d: a statement that has one row of 2 was answered by"
     ):
         version_of(shards, target)
+
+
+def test_a_key_that_is_no_column_is_named_and_spreads_nothing_over_a_cluster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What places rows on ClickHouse's shards looks the key up among the columns."""
+
+    def by_key(*_: object) -> None:
+        raise KeyError("typo")
+
+    monkeypatch.setattr("inrush.load.create.is_spread", lambda call, shards: True)
+    monkeypatch.setattr("inrush.load.create.spreading", by_key)
+    shards: Any = SimpleNamespace(twin=server("clickhouse"))
+    call = Call(("a.csv",), "t", create=True, key=("typo",))
+    table = Table("t", (Column("id", "i64"),))
+    (problem,) = table_problems(call, shards, table, ["id"], False)
+    assert "typo" in str(problem)
 
 
 @needs_root

@@ -75,7 +75,8 @@ def table_problems(
 ) -> Iterator[Problem]:
     """What the rows cannot be stored by, before a ledger or a table is made. columns: of the table, or those of the files."""
     have = f"table {call.table} has" if is_there else "the files have"
-    yield from create.key_problems(call.key, columns, have)
+    wrong = [*create.key_problems(call.key, columns, have)]
+    yield from wrong
     yield from problems_of(partial(create.method_of, call, shards.twin, table))
-    if create.is_spread(call, shards):
+    if not wrong and create.is_spread(call, shards):
         yield from problems_of(partial(create.spreading, call, shards, [(c, "") for c in columns]))
