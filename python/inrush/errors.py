@@ -79,7 +79,7 @@ class Problem:
         return cls("", "", "", text)
 
     def __str__(self) -> str:
-        if not self.key:
+        if not (self.file or self.key):
             return self.remedy
         shown = f" is {self.value}" if self.value else ""
         return f"{self.file}: {self.key}{shown}; {self.remedy}"

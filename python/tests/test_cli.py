@@ -223,6 +223,27 @@ def test_engines_whose_rows_survive_different_things_are_refused_before_the_run_
     assert inrush(*words).code == 0
 
 
+@pytest.mark.parametrize(("level", "code"), [("OFF", 2), ("FULL", 0)])
+def test_loads_over_shards_whose_rows_survive_different_things_are_refused_too(
+    inrush: Inrush, level: str, code: int
+) -> None:
+    """Their settings stand with their shards."""
+    words = (
+        "pipeline-parallel",
+        "duckdb",
+        "sqlite",
+        "--scale",
+        "xs",
+        "-P",
+        "pipelines=1",
+        "-P",
+        "repeats={count=1}",
+    )
+    said = inrush("run", *words, "-P", f"options.sqlite.synchronous={level}")
+    assert said.code == code, said.err
+    assert ("duckdb: power loss; sqlite: process crash" in said.err) is (code == 2)
+
+
 @pytest.mark.slow
 def test_engines_side_by_side_are_refused_too_where_the_answer_speaks_of_each_alone(
     inrush: Inrush, tmp_path: Path

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.commands.printing import opened_store, say, show, show_json
-from inrush.errors import InrushError
+from inrush.errors import InrushError, in_one_line_each
 from inrush.extras import EXTRAS, is_absent
 
 if TYPE_CHECKING:
@@ -19,15 +19,15 @@ MOST_RESULTS = 5
 
 
 def plan(prepared: Prepared, as_json: bool) -> None:
-    """Prints the plan with its forecast, and what this machine lacks. Changes nothing, and asks no server."""
+    """Prints the plan with its forecast, and what this machine does not permit. Changes nothing, and asks no server."""
     from inrush.commands.running import usual_data
-    from inrush.run.preflight import machine_problems
+    from inrush.run.preflight import rights_problems
 
     store, call, found = opened_store(), prepared.call, prepared.named_targets
     data = Path(call.data) if call.data else usual_data(store, prepared)
     for reason in found.left_out.values():
         say(f"left out: {reason}")
-    for problem in machine_problems(prepared, data):
+    for problem in in_one_line_each(rights_problems(prepared, data)):
         say(f"warning: {problem}")
     if as_json:
         show_json({**prepared.document(), "runs": [dict(r.plan) for r in prepared.plan.all_runs]})

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
-from inrush.errors import UsageError
+from inrush.errors import UsageError, refuse
 from inrush.text import number, percent, show_s
 
 if TYPE_CHECKING:
@@ -223,14 +223,16 @@ def unprovable(store: Store, claimed: Mapping[str, Any]) -> str:
 
     Results that do not say how they were begun are proven by others (`--with`).
     """
-    from inrush.commands.running import planned
+    from inrush.commands.running import planned, usual_data
     from inrush.predict.proving import proving_call
+    from inrush.run.preflight import rights_problems
 
     if not isinstance(claimed.get("call"), dict):
         return ""
     call = proving_call(claimed)
     try:
-        planned(store, call)
+        made = planned(store, call)
+        refuse(rights_problems(made, Path(call.data) if call.data else usual_data(store, made)))
     except UsageError as e:
         x = claimed["forecast"]["x"]
         return (

@@ -58,7 +58,8 @@ def plan_study(
             found = planned_point(study, point, servers, seed, best or {})
         except UsageError as refused:
             problems += [
-                replace(p, file=study.file, remedy=by_factor(study, p.remedy)) for p in refused.problems
+                replace(p, file=study.file if p.key else "", remedy=by_factor(study, p.remedy))
+                for p in refused.problems
             ]
             continue
         if isinstance(found, PointPlan):

@@ -53,6 +53,7 @@ def step_roles(study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole])
         if isinstance(step, Load) and step.files is not None:
             of_files = in_files(study, server, step, role, rows_of)
             if isinstance(of_files, Unsupported):
+                refuse(problems)
                 return of_files
             role, wrong = of_files
             workload, role = with_own_insert(workload, role, "files")
@@ -60,6 +61,7 @@ def step_roles(study: StudyAt[Plain], server: Twin, roles: Sequence[ActiveRole])
         elif isinstance(step, Load) and step.pipeline is not None:
             of_loader = by_loader(workload, server, step, role)
             if isinstance(of_loader, Unsupported):
+                refuse(problems)
                 return of_loader
             role, loads[step.name], wrong = of_loader
             problems += wrong

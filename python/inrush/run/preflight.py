@@ -85,12 +85,17 @@ def machine_problems(prepared: Prepared, data: Path) -> Iterator[Problem]:
     """data: folder for the files of servers and of embedded engines, where the call names none."""
     call, plan, found = prepared.call, prepared.plan, prepared.named_targets
     yield from ready.machine_problems(plan, found, data, Path(call.input) if call.input else None)
-    yield from forbidden_limits(found, data)
-    yield from cold_problems(plan.study, found)
+    yield from rights_problems(prepared, data)
     if call.fleet is None:
         yield from quota_problems(plan)
     if call.realtime:
         yield from realtime.kernel_problems()
+
+
+def rights_problems(prepared: Prepared, data: Path) -> Iterator[Problem]:
+    """What this machine does not permit; `inrush plan` and claims say it too, whose runs may be made elsewhere."""
+    yield from forbidden_limits(prepared.named_targets, data)
+    yield from cold_problems(prepared.plan.study, prepared.named_targets)
 
 
 def server_problems(

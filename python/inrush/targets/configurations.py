@@ -39,7 +39,6 @@ def configurations(study: Study, found: NamedTargets) -> dict[str, list[dict[str
 
 def start_problems(study: Study, found: NamedTargets) -> Iterator[Problem]:
     """Engines that the study has started with settings and cannot, and settings that cannot be. Touches no server."""
-    each = configurations(study, found)
     for engine in study.engines:
         for name, value in study.start.get(engine, {}).items():
             key, said = f"start.{engine}.{name}", written(value)
@@ -60,7 +59,7 @@ def start_problems(study: Study, found: NamedTargets) -> Iterator[Problem]:
                 remedy = f"the study sets it ({key} = {said}); leave it out, or change the study's with -P"
                 yield Problem("--start", f"{engine},{twice[0]}", found.start[engine][twice[0]], remedy)
     if not any(True for _ in conflicts(study, found)):
-        yield from refused(study, found, each)
+        yield from refused(study, found)
 
 
 def conflicts(study: Study, found: NamedTargets) -> Iterator[str]:
@@ -70,16 +69,20 @@ def conflicts(study: Study, found: NamedTargets) -> Iterator[str]:
         yield from (name for name in study.start.get(engine, {}) if name.lower() in lower)
 
 
-def refused(study: Study, found: NamedTargets, each: Mapping[str, list[dict[str, str]]]) -> Iterator[Problem]:
+def refused(study: Study, found: NamedTargets) -> Iterator[Problem]:
     """Settings that the engine says no to without a server."""
-    for engine, servers in each.items():
+    for engine, servers in found.configurations.items():
         for storage in found.storages or ("",):
             for asked in servers:
                 # Limits are looked at by themselves (`started_limit_problems`).
                 own = server_limits.split({**settings_on(found, engine, storage), **asked})[0]
                 said = ", ".join(f"{name}={value}" for name, value in asked.items())
-                for p in problems_of(partial(lifecycle_of(server(engine)).check_settings, own)):
+                for p in problems_of(partial(check_settings, engine, own)):
                     yield Problem(study.file, f"start.{engine}", said, str(p))
+
+
+def check_settings(engine: str, own: Mapping[str, str]) -> None:
+    lifecycle_of(server(engine)).check_settings(own)
 
 
 def written(value: object) -> str:

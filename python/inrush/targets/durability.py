@@ -17,7 +17,7 @@ from pathlib import Path
 from inrush.analysis.comparability import durability_difference, first_unequal
 from inrush.analysis.run_facts import is_instrument
 from inrush.border.labels import start_of, storage_of
-from inrush.border.pipeline import AnyPlan
+from inrush.border.pipeline import AnyPlan, shards_of
 from inrush.engines import server
 from inrush.engines.instance import LOG, Instance, Release, Target
 from inrush.engines.survives import Durability, Survives
@@ -219,7 +219,8 @@ def ask(plan: AnyPlan, deployment: Deployment, data: Path) -> Durability | None:
     """What rows survive by the settings of the run's server; None where it could not be asked: the run will say why."""
     from inrush import _core
 
-    statements = [
+    # Of a load over shards they stand with its shards, which are made alike.
+    statements = [s for shard in shards_of(plan)[:1] for s in shard["settings"]] or [
         probe["statement"]
         for segment in plan["segments"]
         if segment["kind"] == "probe"
