@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 #: Number of the result schema. Results with any other number are refused.
-RESULT_SCHEMA = 9
+RESULT_SCHEMA = 10
 
 _U16, _U32, _U64, _UTF8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.string()
 
