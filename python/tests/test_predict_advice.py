@@ -10,8 +10,9 @@ import pytest
 from inrush.commands import predict, running
 from inrush.commands.predict import advice, claim_lines
 from inrush.commands.prove import score_lines
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError
 from inrush.results.store import Store
+from inrush.run import preflight
 from inrush.run.call import StudyCall
 from tests.terminal import Inrush
 from tests.test_predict import the_claim
@@ -19,13 +20,16 @@ from tests.test_predict import the_claim
 
 @pytest.fixture
 def planning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No plan of more than 8 writers."""
+    """No plan of more than 8 writers; of others this machine permits all."""
 
-    def planned(_: Store, call: StudyCall) -> None:
+    def planned(_: Store, call: StudyCall) -> object:
         if "writers=[16]" in call.overrides:
             raise UsageError("writers = 16: more than the table has")
+        return call
 
     monkeypatch.setattr(running, "planned", planned)
+    monkeypatch.setattr(running, "usual_data", lambda *_: Path())
+    monkeypatch.setattr(preflight, "rights_problems", lambda *_: ())
 
 
 @pytest.mark.usefixtures("planning")
@@ -39,6 +43,16 @@ def test_no_claim_is_advised_that_would_be_refused(tmp_path: Path) -> None:
     )
     first, then = advice(store, [beyond, made])
     assert first.startswith("no claim: sqlite: writers 16 cannot be run") and then == predict.NOT_KEPT
+
+
+@pytest.mark.usefixtures("planning")
+def test_no_claim_is_advised_about_runs_that_this_machine_does_not_permit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = [Problem.sentence("sqlite: no cold runs by this user")]
+    monkeypatch.setattr(preflight, "rights_problems", lambda *_: refused)
+    (said,) = advice(Store(tmp_path), [the_claim(8)])
+    assert said.startswith("nothing is kept of this: ") and "no cold runs by this user" in said
 
 
 @pytest.mark.usefixtures("planning")

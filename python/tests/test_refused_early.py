@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
+from inrush.errors import Problem
 from inrush.pipeline import cpu_quota
+from inrush.run import preflight
 from inrush.run.call import StudyCall
 from tests.terminal import Inrush
 
@@ -131,7 +133,13 @@ def test_a_part_of_a_core_that_this_machine_does_not_give(
     assert inrush.store.studies() == []
 
 
-def test_a_plan_warns_of_what_this_machine_would_refuse(inrush: Inrush, tmp_path: Path) -> None:
+def test_a_plan_warns_of_what_this_machine_does_not_permit_and_touches_nothing(
+    inrush: Inrush, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "file").touch()
+    refused = [Problem.sentence("no group can be made"), Problem.sentence("no cold runs")]
+    monkeypatch.setattr(preflight, "forbidden_limits", lambda found, data: iter([*refused, *refused]))
     said = inrush("plan", *TINY, "--data", str(tmp_path / "file"))
-    assert said.code == 0 and f"warning: {tmp_path / 'file'}: is a file" in said.err, said.err
+    assert said.code == 0, said.err
+    assert said.err.splitlines() == ["warning: no group can be made", "warning: no cold runs"]
+    assert [path.name for path in tmp_path.iterdir() if path.name != "results"] == ["file"]
