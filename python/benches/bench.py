@@ -41,8 +41,8 @@ from benches.keylookups import cluster, race
 from benches.verdict import MOST_ROUNDS, NARROW, Word, is_narrow, judged
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Instance, Stop
-from inrush.engines.lifecycle import Lifecycle
+from inrush.engines.base.instance import Instance, Stop
+from inrush.engines.base.lifecycle import Lifecycle
 from inrush.stats.stats import Interval, log_t, paired_ratio
 
 ROUNDS = 10

@@ -23,7 +23,7 @@ from benches.floors import Parts
 from benches.places import url_of
 from benches.rounds import Rounds
 from inrush.engines import server
-from inrush.engines.instance import Instance
+from inrush.engines.base.instance import Instance
 
 #: The program that is compared with, and the port of its own protocol.
 CLIENT, NATIVE_PORT = "INRUSH_CLICKHOUSE_CLIENT", "INRUSH_CLICKHOUSE_NATIVE_PORT"

@@ -26,8 +26,8 @@ from benches.loading import children_cpu_s
 from benches.places import INSTANCES, ask, host_and_port, program, url_of, user_of
 from benches.rounds import Rounds
 from inrush.engines import server
-from inrush.engines.instance import Target
-from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import TablePlan, Unsupported
 from inrush.targets.deployment import Deployment, at_deployment
 from inrush.workload import Column, Operation, Table
 

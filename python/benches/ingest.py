@@ -26,8 +26,8 @@ from benches.rounds import Rounds
 from inrush import _core
 from inrush.border.plan import PLAN_VERSION
 from inrush.engines import server
-from inrush.engines.instance import Target
-from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import TablePlan, Unsupported
 from inrush.results.store import whole_batches
 from inrush.targets.deployment import Deployment, at_deployment
 from inrush.workload import Column, Operation, Table

@@ -31,9 +31,10 @@ import pyarrow.compute as pc
 from inrush import _core
 from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
-from inrush.engines import life, server
-from inrush.engines.instance import Instance, Stop, Target
-from inrush.engines.own_server import OwnServer
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers import life
+from inrush.engines.servers.own_server import OwnServer
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store

@@ -28,7 +28,7 @@ from benches.floors import Parts
 from benches.ingest import folder
 from benches.places import INSTANCES, url_of
 from inrush.engines import server
-from inrush.engines.postgresql_shards import WORKER
+from inrush.engines.postgresql.shards import WORKER
 from inrush.load.input import file_document, open_inputs, table_of
 from inrush.load.process import End
 from inrush.load.shards import loading_of

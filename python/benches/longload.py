@@ -22,7 +22,7 @@ from pathlib import Path
 from statistics import median
 
 from benches.kills import SETTINGS
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

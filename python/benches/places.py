@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Instance
+from inrush.engines.base.instance import Instance
 
 #: Started for the bench, by engine.
 INSTANCES: dict[str, Instance] = {}

@@ -17,7 +17,7 @@ from benches import influxdb, ingest
 from benches.floors import Parts
 from benches.places import INSTANCES
 from inrush.engines import server
-from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.base.plans import TablePlan, Unsupported
 from inrush.workload import Operation
 
 SECONDS = 30

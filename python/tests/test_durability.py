@@ -12,8 +12,8 @@ import pytest
 
 from inrush import _core
 from inrush.engines import ENGINES, server
-from inrush.engines.instance import Target
-from inrush.engines.survives import Survives
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study

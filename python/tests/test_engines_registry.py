@@ -10,8 +10,8 @@ import pytest
 
 from inrush import _core
 from inrush.engines import ENGINES, engine_of_url, server, title, twins
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import OpPlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import UsageError
 from inrush.load.shards import loading_of
 from inrush.targets.deployment import lifecycle_of

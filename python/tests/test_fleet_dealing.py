@@ -10,7 +10,7 @@ import pytest
 
 from inrush.border.pipeline import ShardServer, loads_of
 from inrush.engines import server as engine
-from inrush.engines.instance import Instance, Target
+from inrush.engines.base.instance import Instance, Target
 from inrush.errors import TargetError
 from inrush.fleet import remote
 from inrush.fleet.dealing import (

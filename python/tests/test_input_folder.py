@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from inrush.commands.prove import Runs
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.plan.cost import cost

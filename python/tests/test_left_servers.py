@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, ndb_release, ndb_sql, origin, server
-from inrush.engines.instance import Release
+from inrush.engines import server
+from inrush.engines.base.instance import Release
+from inrush.engines.ndb import release as ndb_release
+from inrush.engines.ndb import sql as ndb_sql
+from inrush.engines.servers import life, origin
 from inrush.errors import TargetError
 from inrush.targets import instances, leftovers
 from inrush.targets.deployment import lifecycle_of

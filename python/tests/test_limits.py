@@ -11,8 +11,9 @@ from typing import cast
 
 import pytest
 
-from inrush.engines import own_server, profiles, server, server_limits
-from inrush.engines.own_server import OwnServer
+from inrush.engines import server
+from inrush.engines.servers import own_server, profiles, server_limits
+from inrush.engines.servers.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.machine import cgroup
 from inrush.machine.cgroup import Group

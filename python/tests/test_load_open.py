@@ -11,7 +11,7 @@ import pytest
 from inrush import _core
 from inrush.border.load import LoadPlan
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.process import End

@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ndb_config, ndb_life, ndb_management, ndb_sql, profiles, secret
-from inrush.engines.instance import Instance, Release
-from inrush.engines.life import User
-from inrush.engines.mysql_life import MysqlLife
-from inrush.engines.ndb_life import NdbLife
-from inrush.engines.own_server import ServerPlace
+from inrush.engines.base.instance import Instance, Release
+from inrush.engines.mysql.life import MysqlLife
+from inrush.engines.ndb import config as ndb_config
+from inrush.engines.ndb import life as ndb_life
+from inrush.engines.ndb import management as ndb_management
+from inrush.engines.ndb import sql as ndb_sql
+from inrush.engines.ndb.life import NdbLife
+from inrush.engines.servers import profiles, secret
+from inrush.engines.servers.life import User
+from inrush.engines.servers.own_server import ServerPlace
 from inrush.errors import UsageError
 
 RELEASE = Release("ndb", "9.7.2", Path("/"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.engines.sqlite_memory import stored, stored_column
+from inrush.engines.sqlite.memory import stored, stored_column
 from inrush.run import oracle
 
 BIG = 2**63 + 5

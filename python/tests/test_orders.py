@@ -13,7 +13,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, ndb_sql, private
-from inrush.engines.instance import Release
-from inrush.engines.own_server import ServerPlace
+from inrush.engines.base.instance import Release
+from inrush.engines.ndb import sql as ndb_sql
+from inrush.engines.servers import life, private
+from inrush.engines.servers.own_server import ServerPlace
 from inrush.errors import TargetError, UsageError
 from inrush.results.store.folders import StudyFolder
 from inrush.results.store.root import Root

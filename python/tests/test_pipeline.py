@@ -14,7 +14,7 @@ from inrush import _core
 from inrush.analysis.points import say
 from inrush.border.pipeline import load_over_shards, whole_load
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.pipeline import inputs, proofs, stretches, tables

@@ -12,9 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ENGINES, life, ports, private, questdb_life, secret, server
-from inrush.engines.instance import Release
-from inrush.engines.own_server import OwnServer, ServerPlace
+from inrush.engines import ENGINES, server
+from inrush.engines.base.instance import Release
+from inrush.engines.questdb import life as questdb_life
+from inrush.engines.servers import life, ports, private, secret
+from inrush.engines.servers.own_server import OwnServer, ServerPlace
 from inrush.errors import TargetError
 from tests.stranger import UID
 

@@ -10,7 +10,7 @@ import pytest
 from inrush.analysis.points import Analysis
 from inrush.commands.predict import targets
 from inrush.engines import server
-from inrush.engines.pages import Pages, bytes_of
+from inrush.engines.base.pages import Pages, bytes_of
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.predict.claims import forecast_of

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, origin, private, secret
-from inrush.engines.own_server import instance_folder
+from inrush.engines.servers import life, origin, private, secret
+from inrush.engines.servers.own_server import instance_folder
 from inrush.errors import TargetError
 from inrush.machine.secret_files import write_secret
 from inrush.targets import instances

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan import draft
 from inrush.plan.calibration import is_price
 from inrush.plan.planned import PlannedRun, StudyPlan

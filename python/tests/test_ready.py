@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 
 from inrush.commands.running import check_targets
-from inrush.engines import ENGINES, greeting, server
-from inrush.engines.greeting import SSL_REQUEST, Port, Protocol, heard, port_of, protocol_of
-from inrush.engines.postgresql_release import installed, is_file
+from inrush.engines import ENGINES, server
+from inrush.engines.base import protocol_probe as greeting
+from inrush.engines.base.protocol_probe import SSL_REQUEST, Port, Protocol, heard, port_of, protocol_of
+from inrush.engines.postgresql.release import installed, is_file
 from inrush.errors import UsageError
 from inrush.machine import host
 from inrush.run.call import Prepared, StudyCall

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import CoreError, TargetError, UsageError
 from inrush.run.run import Facts, no_space_explained
 from inrush.targets.deployment import Deployment

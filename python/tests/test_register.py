@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import origin
-from inrush.engines.instance import Instance, Release
-from inrush.engines.mysql_life import DATABASE, MysqlLife
+from inrush.engines.base.instance import Instance, Release
+from inrush.engines.mysql.life import DATABASE, MysqlLife
+from inrush.engines.servers import origin
 from inrush.errors import UsageError
 from inrush.targets import instances, register
 from inrush.targets.deployment import lifecycle_of

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.analysis.verdicts import Outcome
-from inrush.engines.survives import Durability, Survives, weakest
+from inrush.engines.base.durability_level import Durability, Survives, weakest
 from inrush.guards import gaps, laws, notes, quiet, saturation
 from inrush.pipeline.joined import differing
 from inrush.run.one import survived_by_all

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.errors import Problem, UsageError
 from inrush.plan.lists import several_rows
 from inrush.plan.plan import plan_study

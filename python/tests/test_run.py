@@ -19,8 +19,8 @@ import pyarrow as pa
 import pytest
 
 from inrush.border.events import Event
-from inrush.engines.instance import NotCold, Stop, Target
-from inrush.engines.survives import Durability, Survives
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import NotCold, Stop, Target
 from inrush.errors import CoreError, Interrupted, TargetError, UsageError
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun

@@ -12,7 +12,7 @@ import pytest
 from inrush.border.address import read
 from inrush.border.plan import RunPlan
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.analyse import analyse
 from inrush.machine.addresses import IpAddress
 from inrush.machine.listeners import Holders

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Instance, Release, Target
+from inrush.engines.base.instance import Instance, Release, Target
 from inrush.errors import InrushError
 from inrush.plan.planned import PlannedRun
 from inrush.run.call import StudyCall

@@ -8,7 +8,7 @@ import pytest
 
 from inrush.border.pipeline import shards_of
 from inrush.engines import server
-from inrush.engines.instance import Instance, Release, Stop, Target
+from inrush.engines.base.instance import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
 from inrush.pipeline.addresses import at_ends
 from inrush.run.call import StudyCall

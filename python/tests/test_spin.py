@@ -12,7 +12,7 @@ import pytest
 
 from inrush.agent.patience import Graces
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import Interrupted
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.errors import TargetError
 
 

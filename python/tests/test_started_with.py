@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Instance, Release, Target
+from inrush.engines.base.instance import Instance, Release, Target
 from inrush.errors import UsageError
 from inrush.plan.planned import StudyPlan
 from inrush.run.call import StudyCall

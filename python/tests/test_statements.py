@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.plans import Unsupported
+from inrush.engines.base.plans import Unsupported
 from inrush.errors import Problem
 from inrush.study.document import Node
 from inrush.study.operations import statements

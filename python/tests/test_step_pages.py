@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from inrush.engines import server
-from inrush.engines.page_counters import PageCounters
+from inrush.engines.base.page_counters import PageCounters
 from inrush.stats.pages import page_figures
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run

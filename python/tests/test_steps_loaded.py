@@ -15,7 +15,7 @@ from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.border.events import Event
 from inrush.border.pipeline import whole_load
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study

@@ -16,8 +16,8 @@ import pytest
 from inrush.analysis.answer import answer
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
-from inrush.engines import page_cache
-from inrush.engines.instance import Cold, NotCold
+from inrush.engines.base.instance import Cold, NotCold
+from inrush.engines.servers import page_cache
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
 from inrush.guards.steps import cut_step

@@ -98,7 +98,7 @@ NAMED = {
     "study/new.py": {"duckdb", "sqlite"},  # engines of the study that it writes, which the user changes
 }
 #: Programs that a parent starts: one says how it wants to be called, one what it came to.
-PRINTS = {"cli", "commands", "engines/limit_probe.py", "agent/program.py"}
+PRINTS = {"cli", "commands", "engines/servers/limit_probe.py", "agent/program.py"}
 
 
 @cache
@@ -144,7 +144,7 @@ def test_a_stage_knows_those_below_it_and_none_above() -> None:
 
 def test_an_import_of_what_stands_above_is_seen() -> None:
     lazy = ast.parse(
-        "def f():\n    from inrush.run.run import run_study\n    from inrush.engines.twin import Twin\n"
+        "def f():\n    from inrush.run.run import run_study\n    from inrush.engines.base.twin import Twin\n"
     )
     assert above("plan", imported(lazy)) == ["inrush.run.run"]
 
@@ -177,13 +177,14 @@ def test_a_circle_is_seen() -> None:
 
 
 def imported_modules(tree: ast.Module, known: Collection[str]) -> Iterator[str]:
-    """The modules that are imported, also where a name of `from inrush.x import y` is one."""
+    """The modules that are imported: of `from inrush.x import y` that which is called so, and else `inrush.x`."""
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module:
             for name in node.names:
                 whole = f"{node.module}.{name.name}"
                 yield whole if whole in known else node.module
-    yield from (name for name in imported(tree) if name in known)
+        elif isinstance(node, ast.Import):
+            yield from (name.name for name in node.names if name.name in known)
 
 
 def test_deciders_look_at_no_file_and_no_clock() -> None:
@@ -246,6 +247,14 @@ def test_only_twins_know_an_engine_by_its_name() -> None:
         if (named := engines_named(tree))
     }
     assert found == NAMED
+
+
+def test_what_engines_share_knows_none_of_them_and_a_twin_is_made_of_no_server() -> None:
+    shared = {"base": {"base"}, "servers": {"base", "servers"}}
+    for _, place, tree in modules():
+        if place.parts[0] == "engines" and (known := shared.get(place.parts[1])):
+            folders = {of.split(".")[2] for of in imported(tree) if of.startswith("inrush.engines.")}
+            assert folders <= known, f"{place} imports engines/{', engines/'.join(sorted(folders - known))}"
 
 
 @pytest.mark.parametrize(

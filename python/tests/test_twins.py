@@ -14,7 +14,10 @@ import pytest
 import inrush
 from inrush.analysis import claims as judged
 from inrush.border.segment import ValueHash
-from inrush.engines import influxdb, postgresql_checksum, questdb_http, sql, sqlite, valkey
+from inrush.engines import influxdb, sqlite, valkey
+from inrush.engines.base import sql
+from inrush.engines.postgresql import checksum as postgresql_checksum
+from inrush.engines.questdb import http as questdb_http
 from inrush.stats import stalls
 from inrush.study import claims, decimals, io, keys, operations, samples
 from inrush.study.parts import Schedule

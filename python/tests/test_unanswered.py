@@ -15,7 +15,7 @@ import pytest
 
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.agreement import rows_of
 from inrush.guards.analyse import measured_run
 from inrush.plan import draft

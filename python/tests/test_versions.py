@@ -6,9 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ENGINES, by_path, server, versions
-from inrush.engines.instance import Target
-from inrush.engines.own_server import OwnServer
+from inrush.engines import ENGINES, server
+from inrush.engines.base import versions
+from inrush.engines.base.instance import Target
+from inrush.engines.servers import by_path
+from inrush.engines.servers.own_server import OwnServer
 from inrush.errors import TargetError
 from inrush.targets import ready
 from inrush.targets.deployment import Deployment

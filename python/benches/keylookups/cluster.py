@@ -32,7 +32,7 @@ from benches.keylookups import race
 from benches.places import url_of
 from benches.rounds import Rounds
 from inrush.engines import server
-from inrush.engines.instance import Instance, Stop
+from inrush.engines.base.instance import Instance, Stop
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 

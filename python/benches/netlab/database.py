@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from benches.netlab.lab import FAST, SLOW, Host
-from inrush.engines.postgresql_life import PostgresqlLife
+from inrush.engines.postgresql.life import PostgresqlLife
 
 PORT = 5432
 #: PostgreSQL refuses to run as root.

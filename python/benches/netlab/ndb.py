@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from benches.netlab.lab import Host, Lab, Running, lab
-from inrush.engines import ndb_config, ndb_life
+from inrush.engines.ndb import config as ndb_config
+from inrush.engines.ndb import life as ndb_life
 
 MANAGEMENT, CLIENT = "management", "client"
 #: The client library looks for the first one where nothing else is said.
@@ -25,7 +26,7 @@ SMALL: Mapping[str, str] = {
 #: Waits until all nodes have started, where the management server is.
 READY = """
 import sys, time
-from inrush.engines import ndb_management
+from inrush.engines.ndb import management as ndb_management
 end = time.monotonic() + float(sys.argv[3])
 while not ndb_management.all_started(int(sys.argv[1]), int(sys.argv[2])):
     if time.monotonic() > end:

@@ -18,7 +18,7 @@ from typing import Generic, TypeVar
 
 from inrush.agent.parent import GIVEN, environment_of_child
 from inrush.border.words import Document, Word
-from inrush.engines.life import log_lines
+from inrush.engines.servers.life import log_lines
 from inrush.machine.own_programs import program
 
 E = TypeVar("E")

@@ -111,7 +111,7 @@ def main() -> None:
         sys.stdout = cast(TextIO, passwords.Masked(sys.stdout, hidden))
         sys.stderr = cast(TextIO, passwords.Masked(sys.stderr, hidden))
     if sys.argv[1:2] in ASKING_SERVERS and not {"-h", "--help"} & set(sys.argv):
-        from inrush.engines.client_libraries import load_before_others
+        from inrush.engines.servers.client_libraries import load_before_others
         from inrush.machine import host
 
         load_before_others()

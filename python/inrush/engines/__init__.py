@@ -1,4 +1,4 @@
-"""The twins by name: one file per engine, the same names as in `KNOWN` of rust/engines/src/engine/mod.rs."""
+"""The twins by name: one folder per engine, the same names as in `KNOWN` of rust/engines/src/engine/mod.rs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from inrush.errors import UsageError
 from inrush.known import ENGINES
 
 if TYPE_CHECKING:
-    from inrush.engines.twin import Twin
+    from inrush.engines.base.twin import Twin
 
 __all__ = ["ENGINES", "engine_of_url", "known_twin", "server", "title", "twins"]
 
@@ -66,7 +66,7 @@ def engine_of_url(url: str) -> str:
 def twins(module: str) -> dict[str, type[Twin]]:
     """The twins that a module defines, by engine."""
     found = importlib.import_module(f"inrush.engines.{module}")
-    from inrush.engines.twin import Twin
+    from inrush.engines.base.twin import Twin
 
     # Python 3.10 takes `dict[str, str]` for an instance of type, and then fails to ask it for its bases.
     classes = [c for c in vars(found).values() if issubclass(type(c), type) and issubclass(c, Twin)]

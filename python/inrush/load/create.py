@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.load import Rule
-from inrush.engines import secret
-from inrush.engines.cluster import HASH_PARTITIONS
-from inrush.engines.instance import Target
-from inrush.engines.loading import Loading
-from inrush.engines.sampled import SampledColumns
-from inrush.engines.twin import Twin
+from inrush.engines.base.cluster import HASH_PARTITIONS
+from inrush.engines.base.instance import Target
+from inrush.engines.base.loading import Loading
+from inrush.engines.base.sampled import SampledColumns
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import secret
 from inrush.errors import Problem, UsageError, from_core, refuse
 from inrush.load.input import Input, table_of, times_of
 from inrush.load.names import column_name_problems

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from inrush.border import address
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError, from_core
 from inrush.load.shards import Shards
 

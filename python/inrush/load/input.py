@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
-from inrush.engines.loading import Loading
+from inrush.engines.base.loading import Loading
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.engines.sql import literal, quote
+from inrush.engines.base.sql import literal, quote
 from inrush.errors import UsageError
 from inrush.plan.ends import BEFORE_FILE, LEDGER, SUMS, ledger
 

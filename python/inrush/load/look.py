@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inrush.engines.plans import Proof
+from inrush.engines.base.plans import Proof
 from inrush.load import ledger, proof
 from inrush.load.imports import Import, items_of, unfinished
 from inrush.load.input import Input

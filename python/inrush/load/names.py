@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from inrush.engines.loading import Loading
+from inrush.engines.base.loading import Loading
 from inrush.errors import Problem
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from inrush.engines.loading import Loading
+from inrush.engines.base.loading import Loading
 from inrush.load.ledger import Header
 
 Item = Mapping[str, Any]

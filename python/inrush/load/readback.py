@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.load import FilesPlan, Scan
 from inrush.border.plan import ChecksumItem, SumHash, SumRows
-from inrush.engines.loading import Loading
-from inrush.engines.plans import Proof
-from inrush.engines.sql import quote
-from inrush.engines.twin import Twin
+from inrush.engines.base.loading import Loading
+from inrush.engines.base.plans import Proof
+from inrush.engines.base.sql import quote
+from inrush.engines.base.twin import Twin
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends

@@ -14,7 +14,7 @@ from typing import Any
 from inrush.border import plan as border
 from inrush.border.load import LinkPlan, Scan
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import Problem, UsageError, from_core, problems_of
 from inrush.load.call import Call
 from inrush.load.shards import LOOK_S, loading_of

@@ -14,10 +14,10 @@ from inrush.border import address
 from inrush.border import plan as border
 from inrush.border.load import Scan, ScanPlan
 from inrush.engines import engine_of_url, server
-from inrush.engines.instance import Target
-from inrush.engines.loading import Loading
-from inrush.engines.sql import file_of
-from inrush.engines.twin import Twin
+from inrush.engines.base.instance import Target
+from inrush.engines.base.loading import Loading
+from inrush.engines.base.sql import file_of
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, UsageError, refuse
 from inrush.extras import need
 from inrush.load.call import Call

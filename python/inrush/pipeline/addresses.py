@@ -8,7 +8,7 @@ from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan, StepEnds, loads_of, shards_of, with_load
 from inrush.border.plan import Target as PlanTarget
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.targets.deployment import Deployment, split_password
 

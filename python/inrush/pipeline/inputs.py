@@ -12,7 +12,7 @@ from pathlib import Path
 
 from inrush.border.pipeline import InputFiles
 from inrush.border.plan import FileRows, TablePlan
-from inrush.engines import page_cache
+from inrush.engines.servers import page_cache
 from inrush.errors import CoreError
 from inrush.load.spool import seen
 from inrush.study.files import key_of_cut

@@ -11,7 +11,7 @@ from typing import Any
 
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import AnyPlan, loads_of, roles_of
-from inrush.engines.sql import literal
+from inrush.engines.base.sql import literal
 from inrush.pipeline import inputs, proofs, stretches, tables
 from inrush.pipeline.environment import LoadEnvironment
 from inrush.pipeline.heard import Heard, is_stopped

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.calibration import FLOOR
 from inrush.plan.keys import asked_by

@@ -13,7 +13,7 @@ from math import ceil, log2
 from typing import Any, cast
 
 from inrush.engines import known_twin
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.plan.documents import row_bytes
 from inrush.plan.inputs import TEXT_SHARE
 from inrush.plan.planned import PlannedRun, StudyPlan

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from inrush.border import plan as border
-from inrush.engines.plans import OpPlan, TablePlan
+from inrush.engines.base.plans import OpPlan, TablePlan
 from inrush.plan.roles import ALL_ROWS, ActiveRole, RoleInput, Sampling
 from inrush.plan.units import NS, ns
 from inrush.study.at_point import StudyAt

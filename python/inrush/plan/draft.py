@@ -9,8 +9,8 @@ from inrush.border.plan import KeyPlan, ProofPlan
 from inrush.border.plan import OpPlan as OperationDocument
 from inrush.border.plan import TablePlan as TableDocument
 from inrush.border.statement import statement
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.plan.documents import (
     epoch_ns,
     has_events,

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from inrush.border.plan import DumpPlan
-from inrush.engines.sql import quote
-from inrush.engines.twin import Twin
+from inrush.engines.base.sql import quote
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.documents import epoch_ns, last_sweep_ns, row_bytes
 from inrush.plan.extracts import CURSOR, FETCH_ROWS

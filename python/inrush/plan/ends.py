@@ -24,11 +24,11 @@ from inrush.border.load import (
 )
 from inrush.border.pipeline import GoesOn
 from inrush.border.statement import text_of
-from inrush.engines.cluster import HASH_PARTITIONS
-from inrush.engines.loading import Loading
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
-from inrush.engines.sql import literal, quote
-from inrush.engines.twin import Twin
+from inrush.engines.base.cluster import HASH_PARTITIONS
+from inrush.engines.base.loading import Loading
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines.base.sql import literal, quote
+from inrush.engines.base.twin import Twin
 from inrush.errors import UsageError
 from inrush.plan.documents import single_role
 from inrush.plan.units import ns

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from inrush.border.plan import ParamPlan, RangeLength, RangePlan
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.units import ns
 from inrush.study.forms import MAX_ROWS

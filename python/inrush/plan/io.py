@@ -10,8 +10,8 @@ from inrush.border.plan import OpPlan as OperationDocument
 from inrush.border.statement import Directives, Statement
 from inrush.engines import ENGINES
 from inrush.engines import server as server_of
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.maintenance import called_statement
 from inrush.plan.roles import ActiveRole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.workload import NOT_FINITE, Column, Table
 
 NAMES = {"nan": "NaN", "inf": "infinity", "minus_inf": "negative infinity"}

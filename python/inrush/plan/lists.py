@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from inrush.engines import server
-from inrush.engines.dialect import Dialect
+from inrush.engines.base.dialect import Dialect
 from inrush.errors import Problem, refuse
 from inrush.known import ENGINES
 from inrush.plan.roles import ActiveRole, problem

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.border.pipeline import LoadingPointPlan, LoadPlace, LoadSegment, StepEnds
 from inrush.border.plan import PointPlan as SessionsPointPlan
-from inrush.engines.plans import TablePlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import TablePlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan import ends
 from inrush.plan.documents import role_document, row_bytes

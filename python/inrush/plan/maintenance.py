@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border.statement import Statement
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
-from inrush.engines.sql import bind
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines.base.sql import bind
+from inrush.engines.base.twin import Twin
 from inrush.workload import Operation
 
 

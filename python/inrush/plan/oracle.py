@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from inrush.border.labels import OracleOperation, OraclePlan
 from inrush.border.statement import text_of
 from inrush.engines import server
-from inrush.engines.plans import OpPlan
+from inrush.engines.base.plans import OpPlan
 from inrush.plan.kept import as_stored, not_kept
 from inrush.workload import Operation, Table
 

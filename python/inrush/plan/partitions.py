@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.workload import Partitions, Table
 

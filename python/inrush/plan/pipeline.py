@@ -25,9 +25,9 @@ from inrush.border.pipeline import (
 )
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
-from inrush.engines.loading import Loading
-from inrush.engines.plans import TablePlan, Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.loading import Loading
+from inrush.engines.base.plans import TablePlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
 from inrush.plan.intervals import interval_s, watch_s

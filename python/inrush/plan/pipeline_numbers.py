@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.study.forms import Plain
 from inrush.study.pipeline import Ends
 

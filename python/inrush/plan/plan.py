@@ -17,8 +17,8 @@ from inrush.border.labels import STORAGE, UP_AND_DOWN, RunLabels, goes_up
 from inrush.border.pipeline import AnyPlan, LoadingPointPlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.border.plan import ShardsPlan
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, UsageError, refuse
 from inrush.plan.calibration import CLIENT_OVERHEAD, FLOOR, calibration_plan
 from inrush.plan.loads import sessions_of

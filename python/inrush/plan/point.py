@@ -6,9 +6,9 @@ from dataclasses import replace
 
 from inrush.border.plan import PLAN_VERSION
 from inrush.border.plan import PointPlan as Document
-from inrush.engines.instance import TCP, TRANSPORT
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.instance import TCP, TRANSPORT
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, refuse
 from inrush.plan.called import as_called
 from inrush.plan.clients import one_client

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 
 from inrush.border.plan import SeriesPart
-from inrush.engines.sql import quote
-from inrush.engines.twin import Twin
+from inrush.engines.base.sql import quote
+from inrush.engines.base.twin import Twin
 from inrush.workload import Column, Table
 
 #: Ranges per table, and about how many rows in all.

@@ -8,7 +8,7 @@ from math import ceil
 from typing import cast
 
 from inrush.border.plan import InputWay, Refill
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, refuse
 from inrush.plan.units import LOAD_BATCH_ROWS
 from inrush.study.at_point import StudyAt

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.plan.roles import ActiveRole
 from inrush.study.at_point import StudyAt
 from inrush.study.by_key import alters

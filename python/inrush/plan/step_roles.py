@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, refuse
 from inrush.plan.added import (
     Ahead,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from inrush.engines.plans import Unsupported
-from inrush.engines.twin import Twin
+from inrush.engines.base.plans import Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
 from inrush.plan.extracts import way_out
 from inrush.plan.io import planned_operation

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.plan.documents import row_bytes
 from inrush.plan.roles import ALL_ROWS, ActiveRole
 from inrush.workload import Table

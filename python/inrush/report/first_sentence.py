@@ -11,7 +11,8 @@ from inrush.analysis.overview import Overview
 from inrush.analysis.points import Analysis
 from inrush.analysis.sentence import NOTHING, sentence
 from inrush.analysis.waves import waves_said
-from inrush.engines import ENGINES, server, title, versions
+from inrush.engines import ENGINES, server, title
+from inrush.engines.base import versions
 from inrush.guards.disk import MAKE_ROOM
 from inrush.model.pipeline import SERIAL
 from inrush.predict.resources import NOT_TRIED, SERIAL_FOUND, Resource, ResourceForecast, resource_forecasts

@@ -25,7 +25,7 @@ def refused(table: Table, epoch: str) -> Sequence[tuple[str, str]]:
     """
     if table.chunks is not None:
         return []
-    from inrush.engines.plans import TablePlan
+    from inrush.engines.base.plans import TablePlan
     from inrush.plan.documents import epoch_ns, stored_table
     from inrush.plan.units import ns
 

@@ -21,9 +21,9 @@ from inrush.border.events import Event
 from inrush.border.pipeline import AnyPlan, loads_of, server_hosts, shards_of
 from inrush.border.plan import RunPlan
 from inrush.border.words import Document, Does
-from inrush.engines import server_limits
-from inrush.engines.instance import Instance
-from inrush.engines.survives import Durability, weakest
+from inrush.engines.base.durability_level import Durability, weakest
+from inrush.engines.base.instance import Instance
+from inrush.engines.servers import server_limits
 from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
 from inrush.machine import host

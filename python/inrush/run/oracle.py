@@ -18,7 +18,7 @@ from inrush.border.labels import OraclePlan, OracleTable
 from inrush.border.plan import OpPlan, RunPlan, TablePlan
 from inrush.border.tables import AnswerRow, ProofRow
 from inrush.engines import server
-from inrush.engines.in_memory import CannotAnswer, microseconds
+from inrush.engines.base.in_memory import CannotAnswer, microseconds
 from inrush.results.unanswered import NONE, Insert, at_the_end
 
 Cell = int | float | str | None

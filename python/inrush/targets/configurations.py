@@ -9,8 +9,9 @@ from dataclasses import replace
 from functools import partial
 
 from inrush.border.address import shown
-from inrush.engines import page_cache, server, server_limits
-from inrush.engines.instance import TRANSPORT, UNIX
+from inrush.engines import server
+from inrush.engines.base.instance import TRANSPORT, UNIX
+from inrush.engines.servers import page_cache, server_limits
 from inrush.errors import Problem, UsageError, problems_of
 from inrush.plan.planned import StudyPlan
 from inrush.study.at_point import plain, settings_at

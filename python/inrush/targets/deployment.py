@@ -16,12 +16,13 @@ from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan, shards_of
 from inrush.border.plan import Statement, WatchPlan
 from inrush.border.words import Word
-from inrush.engines import engine_of_url, life, page_cache, secret, server
-from inrush.engines.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
-from inrush.engines.lifecycle import Lifecycle
-from inrush.engines.sql import file_of
-from inrush.engines.survives import Durability, Survives
-from inrush.engines.twin import Twin
+from inrush.engines import engine_of_url, server
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import SERVER, TRANSPORT, UNIX, Cold, Stop, Target
+from inrush.engines.base.lifecycle import Lifecycle
+from inrush.engines.base.sql import file_of
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import life, page_cache, secret
 from inrush.errors import TargetError, UsageError, from_core
 from inrush.machine import host
 from inrush.plan.planned import PlannedRun, StudyPlan

@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from inrush.border import address
-from inrush.engines import ENGINES, engine_of_url, server, server_limits
-from inrush.engines.instance import Stop, Target
-from inrush.engines.twin import Twin
+from inrush.engines import ENGINES, engine_of_url, server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import server_limits
 from inrush.errors import Problem, UsageError, refuse
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards

@@ -19,8 +19,8 @@ from inrush.analysis.run_facts import is_instrument
 from inrush.border.labels import start_of, storage_of
 from inrush.border.pipeline import AnyPlan, shards_of
 from inrush.engines import server
-from inrush.engines.instance import LOG, Instance, Release, Target
-from inrush.engines.survives import Durability, Survives
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import LOG, Instance, Release, Target
 from inrush.errors import Problem, UsageError
 from inrush.machine.host import existing
 from inrush.plan.planned import PlannedRun, StudyPlan

@@ -9,10 +9,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.engines import ENGINES, origin, private, server, versions
-from inrush.engines.instance import Instance, Release, Stop
-from inrush.engines.own_server import VERSION
-from inrush.engines.twin import Twin
+from inrush.engines import ENGINES, server
+from inrush.engines.base import versions
+from inrush.engines.base.instance import Instance, Release, Stop
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import origin, private
+from inrush.engines.servers.own_server import VERSION
 from inrush.errors import InrushError, UsageError
 from inrush.targets import register, shards
 from inrush.targets.deployment import lifecycle_of

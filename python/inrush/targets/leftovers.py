@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from inrush.engines import origin
-from inrush.engines.instance import Instance, Release, Stop, log_of
-from inrush.engines.twin import Twin
+from inrush.engines.base.instance import Instance, Release, Stop, log_of
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import origin
 from inrush.targets import shards
 from inrush.targets.deployment import lifecycle_of
 from inrush.targets.turns import folders_with

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from inrush.engines import server, server_limits
+from inrush.engines import server
+from inrush.engines.servers import server_limits
 from inrush.errors import Problem
 from inrush.study.document import unknown
 from inrush.study.study import Study

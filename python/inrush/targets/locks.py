@@ -19,7 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode
 
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.errors import Problem, UsageError, refuse
 from inrush.machine import host
 from inrush.plan.planned import StudyPlan

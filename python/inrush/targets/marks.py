@@ -11,8 +11,8 @@ from pathlib import Path
 
 from inrush.border.plan import Statement
 from inrush.border.statement import text_of
-from inrush.engines.sql import file_of
-from inrush.engines.twin import NoDatabase
+from inrush.engines.base.sql import file_of
+from inrush.engines.base.twin import NoDatabase
 from inrush.errors import Problem, TargetError
 from inrush.plan.planned import StudyPlan
 from inrush.targets.deployment import Deployment, deployments_of

@@ -16,9 +16,10 @@ from typing import Any
 
 from inrush.border.pipeline import AnyPlan
 from inrush.border.statement import text_of
-from inrush.engines import life, server
-from inrush.engines.sql import file_of
-from inrush.engines.twin import NoDatabase, Twin
+from inrush.engines import server
+from inrush.engines.base.sql import file_of
+from inrush.engines.base.twin import NoDatabase, Twin
+from inrush.engines.servers import life
 from inrush.errors import Problem
 from inrush.machine import host
 from inrush.plan.cost import Cost, cost, input_room_said

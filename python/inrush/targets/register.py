@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from inrush.engines import life, private
+from inrush.engines.servers import life, private
 
 
 def file() -> Path:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.border import address
-from inrush.engines.twin import Twin
+from inrush.engines.base.twin import Twin
 from inrush.machine.addresses import is_own, own_addresses, resolved
 from inrush.machine.held import cores_of_process
 from inrush.machine.listeners import holders, listeners, opened_by, sockets_at

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from inrush.engines import life, profiles, secret
-from inrush.engines.cluster import Cluster
-from inrush.engines.instance import Instance, Stop
-from inrush.engines.own_server import PROFILE
-from inrush.engines.twin import Twin
+from inrush.engines.base.cluster import Cluster
+from inrush.engines.base.instance import Instance, Stop
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import life, profiles, secret
+from inrush.engines.servers.own_server import PROFILE
 from inrush.errors import InrushError, TargetError, UsageError, from_core
 from inrush.targets.deployment import lifecycle_of
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.border.plan import SamplePlan
 from inrush.engines import server
-from inrush.engines.page_cache import BESIDE
-from inrush.engines.sql import file_of
+from inrush.engines.base.sql import file_of
+from inrush.engines.servers.page_cache import BESIDE
 from inrush.targets.ask import ask
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from inrush.engines import greeting
-from inrush.engines.twin import Twin
+from inrush.engines.base import protocol_probe as greeting
+from inrush.engines.base.twin import Twin
 
 
 def foreign_protocols(servers: Sequence[tuple[Twin, str]]) -> list[str | None]:

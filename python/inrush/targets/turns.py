@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from inrush.engines import private
-from inrush.engines.instance import Target
-from inrush.engines.twin import Twin
+from inrush.engines.base.instance import Target
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import private
 from inrush.targets.deployment import Deployment
 
 #: Between the engine and its settings in the name of a folder, whose length bounds the path of a socket.

@@ -6,7 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from inrush.engines import life
+from inrush.engines.servers import life
 
 #: The name in every certificate; 127.0.0.1 is not in it.
 HOST = "localhost"

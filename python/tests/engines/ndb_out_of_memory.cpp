@@ -1,6 +1,6 @@
 // Each function of the binding that needs no cluster, while its n-th allocation fails: prints `function n message` for each
 // error that came back. What throws through ends the program.
-#include "ndb_shim.cpp"
+#include "shim.cpp"
 
 #include <dlfcn.h>
 

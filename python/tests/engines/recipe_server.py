@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from inrush.engines import server
-from inrush.engines.instance import Stop
+from inrush.engines.base.instance import Stop
 from inrush.results.store import Results, Store
 from tests.strategies import ENVIRONMENT
 

@@ -24,9 +24,10 @@ from urllib.parse import urlsplit
 import pytest
 
 from inrush.border.plan import Statement
-from inrush.engines import life, secret, server
-from inrush.engines.instance import Instance, Stop, Target
-from inrush.engines.own_server import OwnServer
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers import life, secret
+from inrush.engines.servers.own_server import OwnServer
 from inrush.targets.ask import ask
 
 #: Set where real servers must be there: then a missing one fails instead of being skipped.

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 
 from .servers import SETTINGS
 

@@ -15,7 +15,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Instance, Target
+from inrush.engines.base.instance import Instance, Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment

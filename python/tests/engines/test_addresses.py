@@ -12,7 +12,7 @@ import pytest
 
 from inrush import _core
 from inrush.cli import main
-from inrush.engines.instance import Stop, Target
+from inrush.engines.base.instance import Stop, Target
 from tests.engines.certificates import make_certificate
 from tests.engines.servers import control, need, own_server, scratch
 from tests.test_addresses import LEFT, RIGHT, hidden

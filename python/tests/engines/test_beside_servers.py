@@ -9,7 +9,7 @@ import pytest
 
 from inrush.analysis.verdicts import Outcome
 from inrush.engines import server
-from inrush.engines.instance import Stop, Target
+from inrush.engines.base.instance import Stop, Target
 from inrush.targets.deployment import Deployment
 
 from .servers import SETTINGS, need, own_server

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan.planned import PlannedRun
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare

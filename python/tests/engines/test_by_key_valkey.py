@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.engines.valkey import script
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study

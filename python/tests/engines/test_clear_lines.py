@@ -14,8 +14,9 @@ from pathlib import Path
 import pytest
 
 from benches.kills import NAMESPACES
-from inrush.engines import life, server, server_limits
-from inrush.engines.instance import Instance, Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers import life, server_limits
 from inrush.targets.ask import ask
 
 from .servers import REQUIRE, SETTINGS, need, own_server

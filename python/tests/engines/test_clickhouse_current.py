@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life
-from inrush.engines.instance import Target
-from inrush.engines.survives import Survives
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.servers import life
 from inrush.targets.deployment import Deployment
 
 from . import test_contract as contract

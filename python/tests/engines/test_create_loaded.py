@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.engines import server
-from inrush.engines.mysql_load import LENGTHS, ROW_BYTES, row_bytes, text_type, types
-from inrush.engines.sampled import SampledColumns
+from inrush.engines.base.sampled import SampledColumns
+from inrush.engines.mysql.load import LENGTHS, ROW_BYTES, row_bytes, text_type, types
 from inrush.errors import UsageError
 from inrush.load import create
 from inrush.load.call import Call

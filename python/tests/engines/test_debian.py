@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import debian, private
-from inrush.engines.instance import Release
+from inrush.engines.base.instance import Release
+from inrush.engines.servers import debian, private
 from inrush.errors import TargetError
 
 LISTED = """Reading package lists...

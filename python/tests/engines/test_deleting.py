@@ -7,7 +7,7 @@ import json
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.results.store import Results
 from tests.terminal import Inrush
 

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.clickhouse import Clickhouse
-from inrush.engines.clickhouse_tables import TYPES
-from inrush.engines.instance import Target
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Survives
+from inrush.engines.clickhouse.tables import TYPES
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import clickhouse, control

@@ -11,10 +11,10 @@ import duckdb
 import pytest
 from hypothesis import given, settings
 
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.duckdb import TYPES, DuckDB
-from inrush.engines.instance import Target
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.influxdb import FSYNC_DELAY, Influxdb, wires
-from inrush.engines.instance import Stop, Target
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Durability, Survives
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
 from inrush.study.study import load_study

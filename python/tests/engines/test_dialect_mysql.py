@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 
 from inrush.border.plan import Statement
-from inrush.engines.instance import Target
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
+from inrush.engines.base.twin import Twin
 from inrush.engines.mysql import Mariadb, Mysql
-from inrush.engines.mysql_tables import DECLARED, declared, literal
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Survives
-from inrush.engines.twin import Twin
+from inrush.engines.mysql.tables import DECLARED, declared, literal
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Partitions
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.client_libraries import NDB as LIBRARY
-from inrush.engines.client_libraries import NDB_NAMED
-from inrush.engines.instance import Instance, Release, Target
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Instance, Release, Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.ndb import Ndb, bytes_of, refusal, wire_of
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Survives
+from inrush.engines.servers.client_libraries import NDB as LIBRARY
+from inrush.engines.servers.client_libraries import NDB_NAMED
 from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Operation, Table
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from inrush.engines.instance import Target
-from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
+from inrush.engines.base.sql import literal
 from inrush.engines.postgresql import DECLARED, WIRE, Postgresql
-from inrush.engines.sql import literal
-from inrush.engines.survives import Survives
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Column, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, expected, rows_of
 from tests.engines.servers import control, password_of

@@ -12,13 +12,16 @@ from urllib.parse import urlsplit
 import pytest
 
 from inrush import _core
-from inrush.engines import questdb_http, questdb_life, secret, server
-from inrush.engines.instance import Release, Target
-from inrush.engines.life import User
-from inrush.engines.own_server import ServerPlace
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines import server
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Release, Target
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.questdb import COMMIT_MODE, MARK
-from inrush.engines.survives import Survives
+from inrush.engines.questdb import http as questdb_http
+from inrush.engines.questdb import life as questdb_life
+from inrush.engines.servers import secret
+from inrush.engines.servers.life import User
+from inrush.engines.servers.own_server import ServerPlace
 from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.run import oracle

@@ -13,10 +13,10 @@ from hypothesis import given, settings
 
 from inrush.border.plan import Statement
 from inrush.border.statement import run_statement
-from inrush.engines.instance import Target
-from inrush.engines.plans import OpPlan, Unsupported
+from inrush.engines.base.durability_level import Durability, Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
-from inrush.engines.survives import Durability, Survives
 from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from inrush.engines.instance import Target
-from inrush.engines.plans import LOG, OpPlan, Unsupported
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import LOG, OpPlan, Unsupported
 from inrush.engines.postgresql import Postgresql
-from inrush.engines.survives import Survives
 from inrush.engines.timescaledb import CHUNK_LEAST_S, CHUNK_MOST_S, Timescaledb, chunk_s
 from inrush.workload import Operation
 from tests.engines.checksum_queries import PORTS

@@ -13,9 +13,9 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Target
-from inrush.engines.plans import OpPlan, Unsupported
-from inrush.engines.survives import Survives
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Target
+from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.valkey import KEY, MARK, keys_of, quote, script, wires
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from tests.documented import SERVER, Typed, own_files, put_in
 from tests.terminal import Inrush
 from tests.test_docs_run import COMMANDS, elsewhere

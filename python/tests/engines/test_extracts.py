@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment

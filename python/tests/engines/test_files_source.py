@@ -23,7 +23,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.results.store import whole_batches
 from inrush.study.files import at_files

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.results.store import Results
 from tests.terminal import Inrush
 from tests.test_filled_first import LOADED, STUDY, WORKLOAD, WRITTEN

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life
+from inrush.engines.servers import life
 from inrush.errors import UsageError
 from inrush.targets import instances
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Instance, Target
+from inrush.engines.base.instance import Instance, Target
 from inrush.targets import instances
 from tests import listening
 from tests.listening import assert_nothing_secret_is_read, beyond_loopback

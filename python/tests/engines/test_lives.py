@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ENGINES, life, page_cache, server
-from inrush.engines.instance import Cold, Instance, Stop, Target
-from inrush.engines.own_server import OwnServer
+from inrush.engines import ENGINES, server
+from inrush.engines.base.instance import Cold, Instance, Stop, Target
+from inrush.engines.servers import life, page_cache
+from inrush.engines.servers.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.targets.server_processes import found_server
 

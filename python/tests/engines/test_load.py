@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded

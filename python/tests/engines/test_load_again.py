@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from inrush.commands.load import lines
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import FileChanged, InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load

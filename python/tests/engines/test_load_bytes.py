@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.sniff import sniff

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load

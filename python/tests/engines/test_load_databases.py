@@ -12,7 +12,7 @@ import pytest
 
 from inrush.border.address import read
 from inrush.commands.load import lines
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import InrushError, TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.input import base_type
 from inrush.load.shards import loading_of
 from inrush.plan.ends import table_plan, target_table

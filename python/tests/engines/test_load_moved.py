@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inrush.commands.load import lines
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import load
 from inrush.load.shards import shards_of

@@ -19,7 +19,7 @@ import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import InrushError, RowsMissing, UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded

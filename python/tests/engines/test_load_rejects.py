@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import load
 from tests.engines.servers import control

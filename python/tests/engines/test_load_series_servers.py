@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.series import LoadSeries, rows_of, sizes_watched
 from inrush.load.shards import Shards
 from inrush.plan import ends

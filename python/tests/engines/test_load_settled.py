@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import InrushError
 from inrush.plan import ends
 from tests.engines.holding import Holding

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, postgresql_shards, server
-from inrush.engines.instance import Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.postgresql import shards as postgresql_shards
+from inrush.engines.servers import life
 from inrush.errors import TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded

@@ -13,8 +13,10 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import clickhouse_shards, life, server
-from inrush.engines.instance import Instance, Stop
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop
+from inrush.engines.clickhouse import shards as clickhouse_shards
+from inrush.engines.servers import life
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded

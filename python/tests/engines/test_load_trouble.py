@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from inrush.engines.instance import Instance, Stop, Target
-from inrush.engines.life import servant
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers.life import servant
 from inrush.errors import InrushError, UsageError
 from inrush.load import run as loads
 from inrush.load.call import Call

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.chosen import DatesUndecided

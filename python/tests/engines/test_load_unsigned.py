@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.check import Loaded

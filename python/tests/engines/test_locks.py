@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.targets.deployment import Deployment
 from inrush.targets.locks import Holder, holder, lock_name, ourselves
 from tests.terminal import Inrush

@@ -12,7 +12,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from tests.terminal import Inrush
 
 from .servers import control, each_kind, password_of, written

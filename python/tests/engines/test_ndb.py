@@ -10,7 +10,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets import marks

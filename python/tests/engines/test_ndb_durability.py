@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Instance, Stop, Target
-from inrush.engines.survives import Survives
+from inrush.engines.base.durability_level import Survives
+from inrush.engines.base.instance import Instance, Stop, Target
 from inrush.targets.deployment import Deployment
 
 from .border import run

@@ -16,8 +16,9 @@ import pytest
 
 from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
-from inrush.engines import life, server
-from inrush.engines.instance import Instance, Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers import life
 from inrush.guards.analyse import measured_run
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store

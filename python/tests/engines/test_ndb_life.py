@@ -12,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, ndb_management, ndb_sql, server
-from inrush.engines.instance import Stop, Target
-from inrush.engines.ndb_life import NdbLife
-from inrush.engines.twin import Twin
+from inrush.engines import server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.base.twin import Twin
+from inrush.engines.ndb import management as ndb_management
+from inrush.engines.ndb import sql as ndb_sql
+from inrush.engines.ndb.life import NdbLife
+from inrush.engines.servers import life
 from inrush.errors import TargetError, UsageError
 from inrush.targets import instances
 from inrush.targets.deployment import Deployment

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.results.store import Results
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import ndb_release
+from inrush.engines.ndb import release as ndb_release
 
 SOURCE = Path(__file__).with_name("ndb_out_of_memory.cpp")
 

@@ -10,8 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import debian, ndb_build, ndb_release
-from inrush.engines.ndb_release import BINDING, HOME, TARBALL, ClusterPrograms
+from inrush.engines.ndb import build as ndb_build
+from inrush.engines.ndb import release as ndb_release
+from inrush.engines.ndb.release import BINDING, HOME, TARBALL, ClusterPrograms
+from inrush.engines.servers import debian
 from inrush.errors import TargetError
 
 PROGRAM = "#!/bin/sh\necho 'MySQL distrib mysql-{version} ndb-{version}, for Linux'\n"

@@ -17,7 +17,7 @@ import pytest
 from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import server
-from inrush.engines.instance import Stop, Target
+from inrush.engines.base.instance import Stop, Target
 from inrush.guards.analyse import measured_run
 from inrush.guards.lateness import client_on_time
 from inrush.plan.plan import plan_study

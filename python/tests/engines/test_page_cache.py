@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import page_cache
-from inrush.engines.instance import Cold, NotCold
-from inrush.engines.page_cache import Cached
+from inrush.engines.base.instance import Cold, NotCold
+from inrush.engines.servers import page_cache
+from inrush.engines.servers.page_cache import Cached
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 

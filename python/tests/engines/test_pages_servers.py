@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, page_cache, server
-from inrush.engines.instance import Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.servers import life, page_cache
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store
 from inrush.run.listener import Silent

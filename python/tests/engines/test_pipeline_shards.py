@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.border.pipeline import shards_of
-from inrush.engines import life
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
+from inrush.engines.servers import life
 from inrush.targets import instances
 from tests.terminal import pipeline_results
 

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, maven, origin, page_cache, postgresql_release
-from inrush.engines.instance import Cold, NotCold, Release, Stop, Target
-from inrush.engines.postgresql_life import PostgresqlLife
+from inrush.engines.base.instance import Cold, NotCold, Release, Stop, Target
+from inrush.engines.postgresql import release as postgresql_release
+from inrush.engines.postgresql.life import PostgresqlLife
+from inrush.engines.servers import life, maven, origin, page_cache
 from inrush.errors import TargetError
 from tests.engines.servers import control
 
@@ -39,9 +40,7 @@ def test_rows_outlive_a_clean_stop_and_a_kill_at_the_same_address(folder: Path) 
 
 def test_a_stop_waits_for_every_session_of_a_busy_server(folder: Path) -> None:
     instance = POSTGRESQL.start(folder / "pg", {})
-    script = (
-        "import sys; from tests.engines.servers import control; from inrush.engines.instance import Target\n"
-    )
+    script = "import sys; from tests.engines.servers import control; from inrush.engines.base.instance import Target\n"
     script += f"control(Target('postgresql', {instance.url!r}), 'SELECT pg_sleep(600)', 900.0)"
     client = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     busy = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'"

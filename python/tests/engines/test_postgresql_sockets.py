@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from inrush import _core
-from inrush.engines import life, secret, server
-from inrush.engines.instance import Instance, Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Instance, Stop, Target
+from inrush.engines.servers import life, secret
 from inrush.run import oracle
 from inrush.targets.deployment import Deployment
 

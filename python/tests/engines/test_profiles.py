@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.engines import profiles
+from inrush.engines.servers import profiles
 from inrush.errors import UsageError
 
 ENGINES = [name for name in profiles.table() if name != "budget"]

@@ -9,8 +9,9 @@ import pytest
 
 from inrush import _core
 from inrush.border.plan import Statement
-from inrush.engines import greeting, server
-from inrush.engines.instance import Target
+from inrush.engines import server
+from inrush.engines.base import protocol_probe as greeting
+from inrush.engines.base.instance import Target
 from inrush.engines.ndb import Ndb
 from inrush.errors import UsageError
 from inrush.run.call import StudyCall

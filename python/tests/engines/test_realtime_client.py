@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.results.store import Results
 from tests.terminal import Inrush
 from tests.test_realtime import PERMITTED

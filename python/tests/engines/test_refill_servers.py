@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.stats.measures import study_record
 from inrush.stats.run_figures import figures_of_run
 from inrush.study.shipped import find_study

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, origin
-from inrush.engines.instance import Release, Stop, Target
-from inrush.engines.own_server import OwnServer, ServerPlace, ServerProcess
-from inrush.engines.twin import Twin
+from inrush.engines.base.instance import Release, Stop, Target
+from inrush.engines.base.twin import Twin
+from inrush.engines.servers import life, origin
+from inrush.engines.servers.own_server import OwnServer, ServerPlace, ServerProcess
 from inrush.errors import TargetError
 from inrush.targets import instances
 from inrush.targets.deployment import Deployment, freeze

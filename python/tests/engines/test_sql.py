@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inrush.engines import server, sql
-from inrush.engines.plans import OpPlan, TablePlan, Unsupported
+from inrush.engines import server
+from inrush.engines.base import sql
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
 TABLES = {"errors": '"run"."errors"'}

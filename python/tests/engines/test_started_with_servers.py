@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from inrush.engines import life, server
+from inrush.engines import server
+from inrush.engines.servers import life
 from inrush.results.store import Results, Store
 from inrush.stats.record import RunRecord
 from inrush.targets import instances, leftovers

@@ -21,7 +21,7 @@ import pytest
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.border.events import Event
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.analyse import measured_run
 from inrush.machine import cgroup
 from inrush.pipeline.cpu_quota import threads_of

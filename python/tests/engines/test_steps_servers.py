@@ -15,8 +15,9 @@ import pytest
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.border.events import Event
-from inrush.engines import life, page_cache, server
-from inrush.engines.instance import Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.servers import life, page_cache
 from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results, Store, StudyFolder

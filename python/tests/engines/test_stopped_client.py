@@ -13,7 +13,7 @@ import pytest
 from inrush.analysis.verdicts import Outcome
 from inrush.border.events import Event
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.guards.analyse import measured_run
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines import life, server_limits
-from inrush.engines.instance import Stop
+from inrush.engines.base.instance import Stop
+from inrush.engines.servers import life, server_limits
 from inrush.machine import cgroup
 from inrush.targets.deployments import named_targets, opened
 from inrush.targets.standing import beside, device_of, neighbours, standing

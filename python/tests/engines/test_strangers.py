@@ -12,9 +12,10 @@ from urllib.parse import urlsplit, urlunsplit
 
 import pytest
 
-from inrush.engines import ENGINES, life, secret, server
-from inrush.engines.instance import Target
-from inrush.engines.own_server import OwnServer
+from inrush.engines import ENGINES, server
+from inrush.engines.base.instance import Target
+from inrush.engines.servers import life, secret
+from inrush.engines.servers.own_server import OwnServer
 from inrush.targets import instances
 
 from .servers import control, own_server

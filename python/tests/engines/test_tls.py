@@ -13,7 +13,7 @@ import pytest
 
 from inrush import _core
 from inrush.engines import server
-from inrush.engines.instance import Stop, Target
+from inrush.engines.base.instance import Stop, Target
 from tests.engines.certificates import HOST, make_certificate
 from tests.engines.servers import control, need, own_server, scratch
 from tests.engines.test_wires import passes_its_own_tests

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import TRANSPORT, Instance, Stop, Target
+from inrush.engines.base.instance import TRANSPORT, Instance, Stop, Target
 from inrush.errors import TargetError
 from inrush.targets.deployment import Deployment, at_deployment
 

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from inrush.engines import secret, server
-from inrush.engines.instance import Stop, Target
+from inrush.engines import server
+from inrush.engines.base.instance import Stop, Target
+from inrush.engines.servers import secret
 from inrush.plan.plan import plan_study
 from inrush.study.study import load_study
 from inrush.targets.deployment import Deployment

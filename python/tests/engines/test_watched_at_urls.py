@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from inrush.engines import server
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.run_figures import figures_of_run

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from inrush.engines.instance import Target
+from inrush.engines.base.instance import Target
 
 from .servers import each_kind
 

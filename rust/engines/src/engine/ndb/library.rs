@@ -1,4 +1,4 @@
-//! The client library of NDB, behind functions of C (python/inrush/engines/ndb_shim.cpp), loaded when it is asked for.
+//! The client library of NDB, behind functions of C (python/inrush/engines/ndb/shim.cpp), loaded when it is asked for.
 //!
 //! It is loaded once and stays: its threads belong to the process.
 

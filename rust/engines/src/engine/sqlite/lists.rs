@@ -7,7 +7,7 @@ use inrush_rows::encode::lists::{list_texts, push_json, ListStyle};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{Column, ListValues, Value, Values};
 
-/// Twin of `DECLARED` in `python/inrush/engines/sqlite.py`.
+/// Twin of `DECLARED` in `python/inrush/engines/sqlite`.
 pub fn logical(declared: &str) -> Option<LogicalType> {
     Some(match declared {
         "BLOB BOOL" => LogicalType::ListBool,

@@ -390,7 +390,7 @@ fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
     bytes.chunks_exact(8).map(|word| word.try_into().expect("chunks are of 8 bytes"))
 }
 
-/// Twin of `DECLARED` in `python/inrush/engines/sqlite.py`. Types need no entry if their values say what they are.
+/// Twin of `DECLARED` in `python/inrush/engines/sqlite`. Types need no entry if their values say what they are.
 fn logical(declared: &str) -> Option<LogicalType> {
     Some(match declared {
         "BOOLEAN INTEGER" => LogicalType::Bool,
