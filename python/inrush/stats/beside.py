@@ -133,6 +133,9 @@ def beside_figures(run: RunRecord) -> dict[str, float]:
     return figures
 
 
+FIGURES = (beside_figures,)
+
+
 def stall_s(course: Course, found: Alteration) -> float:
     return course.stall_ns(found.begin_ns, found.end_ns) / 1e9
 

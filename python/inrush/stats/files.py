@@ -75,6 +75,9 @@ def file_figures(run: RunRecord) -> dict[str, float]:
     }
 
 
+FIGURES = (file_figures,)
+
+
 def cached_share(run: RunRecord) -> float | None:
     """Of the input, what the kernel held in memory when the clock started; None where it was not looked at."""
     held = {r["name"]: float(r["value"]) for r in run.rows("counters") if r["name"].startswith("inputs_")}

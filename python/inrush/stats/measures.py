@@ -1,7 +1,7 @@
 """From the tables of sealed runs to figures: one number per run and name, pure.
 
-A figure is named `<role>.<metric>`. A role split over tables (`writers/port_errors`) is also part
-of the role before the slash (`writers`): its figures are those of all its parts together.
+A figure is named `<role>.<metric>`. A role split over tables (`writers/port_errors`) is also part of the role before the
+slash (`writers`): its figures are those of all its parts together. Modules of this folder with `FIGURES` have more figures.
 
 `<role>.<metric>`, from the drive segments of phase `measure` alone:
     makespan_s          first due to last done, mean over the repetitions of a fixed volume
@@ -56,13 +56,10 @@ from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.devices import device_figures
 from inrush.stats.failures import classified_failures, failed_calls, unseen_rows, unsent_calls
-from inrush.stats.files import file_figures
 from inrush.stats.gaps import Window, gaps_of, worked_in, worked_ns
-from inrush.stats.pending import pending_figures
 from inrush.stats.processors import processor_figures
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from inrush.stats.samples import role_samples, sample_figures
-from inrush.stats.sends import send_figures
 from inrush.stats.steps import segments_of_steps
 from inrush.stats.watched import cumulative, spent_in
 
@@ -105,8 +102,7 @@ def _point(entry: Mapping[str, Any]) -> dict[str, Any]:
 def figures_of_work(run: RunRecord) -> dict[str, float]:
     """Of all measured segments together, by name; a figure that was not measured has no entry. run: one without steps, or
     one step of a run as `steps_of` gives it."""
-    windows = measured_windows(run)
-    repetitions = [s for s in run.rows("repetitions") if s["segment"] in windows]
+    windows, repetitions = measured_windows(run), measured_repetitions(run)
     figures: dict[str, float] = {}
     keys: Mapping[str, int] = run.labels.get("keys_per_call", {})
     gaps_s, idle = call_gaps_s(run.plan), gaps_of(run)
@@ -129,9 +125,6 @@ def figures_of_work(run: RunRecord) -> dict[str, float]:
         figures |= {f"{role}.{name}": value for name, value in sample_figures(sampled).items()}
     for role, count in refused_calls(run, windows).items():
         figures[f"{role}.refused"] = float(count)
-    figures |= send_figures(run, windows)
-    figures |= pending_figures(run, repetitions)
-    figures |= file_figures(run)
     figures |= {
         f"{role}.files": figures[f"{role}.ok"] for role in dumping_roles(run) if f"{role}.ok" in figures
     }
@@ -162,6 +155,11 @@ def measured_windows(run: RunRecord) -> dict[int, tuple[int, int]]:
     return {
         s["segment"]: (s["start_ns"], s["end_ns"]) for s in run.rows("segments") if s["phase"] == "measure"
     }
+
+
+def measured_repetitions(run: RunRecord) -> list[RepetitionRow]:
+    windows = measured_windows(run)
+    return [s for s in run.rows("repetitions") if s["segment"] in windows]
 
 
 def figure_windows(run: RunRecord) -> dict[int, tuple[int, int]]:

@@ -17,7 +17,7 @@ The first two are those of hdbpp-benchmark, which allows five failed stores and 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.results.histogram import Histogram, bucket_upper, merge, of_table, rank
+from inrush.stats.measures import measured_repetitions
 
 if TYPE_CHECKING:
     from inrush.border.tables import RepetitionRow
@@ -101,12 +102,9 @@ def sources(plan: Mapping[str, Any]) -> Iterator[tuple[int, Sources]]:
                 )
 
 
-def pending_figures(run: RunRecord, repetitions: Iterable[RepetitionRow]) -> dict[str, float]:
-    """Figures of roles that insert at a rate; of several repetitions the worst, and none where no poll was made.
-
-    repetitions: those of the measured segments.
-    """
-    held = list(repetitions)
+def pending_figures(run: RunRecord) -> dict[str, float]:
+    """Figures of roles that insert at a rate; of several repetitions the worst, and none where no poll was made."""
+    held = measured_repetitions(run)
     figures: dict[str, float] = {}
     for segment, of in sources(run.plan):
         mine = [r for r in held if r["role"] == of.role and r["segment"] == segment]
@@ -123,6 +121,9 @@ def pending_figures(run: RunRecord, repetitions: Iterable[RepetitionRow]) -> dic
                 up = all(keeps_up(r, q, of, latency, kind) for r, q in zip(mine, queues, strict=True))
                 figures[f"{of.role}.keeps_up{suffix}"] = float(up)
     return figures
+
+
+FIGURES = (pending_figures,)
 
 
 def keeps_up(

@@ -5,10 +5,13 @@ A run without steps is its only step, and the figures of that one have no name b
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import NamedTuple
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from importlib import import_module
+from typing import NamedTuple, TypeAlias
 
-from inrush.stats.beside import beside_figures
+import inrush.stats
 from inrush.stats.client_overhead import client_overhead
 from inrush.stats.gaps import gaps_of, worked_in
 from inrush.stats.measures import figure_windows, figures_of_work, whole
@@ -16,6 +19,9 @@ from inrush.stats.pages import page_figures
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import bytes_per_row, held_bytes, loaded_rows, segments_of_steps, steps_of
 from inrush.stats.watched import cumulative, spent
+
+#: From a run without steps, or one step as a run by itself, to figures by name.
+Computes: TypeAlias = Callable[[RunRecord], dict[str, float]]
 
 
 class StepFigures(NamedTuple):
@@ -39,8 +45,19 @@ def figures_by_step(run: RunRecord, calibration: RunRecord | None = None) -> dic
 
 
 def own_figures(step: RunRecord, calibration: RunRecord | None) -> dict[str, float]:
-    figures = figures_of_work(step) | beside_figures(step)
+    figures = figures_of_work(step)
+    for compute in computations():
+        figures |= compute(step)
     return figures if calibration is None else figures | client_overhead(step, calibration)
+
+
+@cache
+def computations() -> tuple[Computes, ...]:
+    """The `FIGURES` of every module of this folder, which no other file names, in the order of the modules' names."""
+    found: list[Computes] = []
+    for module in pkgutil.iter_modules(inrush.stats.__path__):
+        found += getattr(import_module(f"inrush.stats.{module.name}"), "FIGURES", ())
+    return tuple(found)
 
 
 def run_figures(run: RunRecord, steps: Mapping[str, StepFigures]) -> dict[str, float]:

@@ -9,12 +9,14 @@ from collections.abc import Collection
 
 import numpy as np
 
+from inrush.stats.measures import measured_windows
 from inrush.stats.record import FloatArray, RunRecord
 
 
-def send_figures(run: RunRecord, segments: Collection[int]) -> dict[str, float]:
+def send_figures(run: RunRecord) -> dict[str, float]:
     """`role.sends`, and calls and bytes of one; a part (`writers/pe`) also counts for its whole."""
     sums: dict[str, list[int]] = {}
+    segments = measured_windows(run)
     for row in run.rows("sends"):
         if row["segment"] in segments:
             for role in dict.fromkeys((row["role"], row["role"].split("/", 1)[0])):
@@ -27,6 +29,9 @@ def send_figures(run: RunRecord, segments: Collection[int]) -> dict[str, float]:
         figures[f"{role}.ops_per_send"] = ops / sends
         figures[f"{role}.bytes_per_send"] = sent_bytes / sends
     return figures
+
+
+FIGURES = (send_figures,)
 
 
 def calls_per_send(run: RunRecord, segments: Collection[int]) -> dict[str, tuple[FloatArray, FloatArray]]:
