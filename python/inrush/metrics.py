@@ -102,6 +102,8 @@ OF_ROLE = (
     Metric("latency_s", "worst latency"),
     Metric("stall_s", "longest stall", slowed="calls", column="longest stall"),
     Metric("before_ops_per_s", "call rate before the statement", "calls/s", True, slowed="rate"),
+    Metric("settled_s", "time until settled", column="settled after"),
+    Metric("settled_bytes", "bytes written until settled"),
     Metric("kept_rate", "rate kept", "%", True, slowed="rate", column="rate kept"),
     Metric("busy_cores", "busy cores"),
     Metric("user_cores"),
