@@ -18,7 +18,7 @@ from pathlib import Path
 from benches.fleet_kills import Campaign, add_options, disturbed
 from benches.netlab.cluster import Cluster, cluster
 from benches.netlab.database import postgresql
-from inrush.pipeline.journal import lines
+from inrush.load.pipeline.journal import lines
 from inrush.results.store import Results
 
 #: By the names of the workers: that on the host of the shard watches it, and of the others the first is the load server.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from inrush.pipeline.stretches import Stretch, on_one_clock, stretch
+from inrush.load.pipeline.stretches import Stretch, on_one_clock, stretch
 
 #: (begin, end, rows, bytes) of a file; the end of one that was not heard is None.
 File = tuple[int, "int | None", int, int]

@@ -12,7 +12,7 @@ import pytest
 
 from inrush.analysis.points import Analysis
 from inrush.guards.analyse import analyse
-from inrush.pipeline import cpu_quota
+from inrush.load.pipeline import cpu_quota
 from inrush.predict.pipelines import INPUT_DISK, LOAD_SERVER, SHARDS
 from inrush.predict.resources import ResourceForecast, resource_forecasts
 from inrush.results.store import Results

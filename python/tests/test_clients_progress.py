@@ -7,7 +7,7 @@ from typing import Any
 
 from inrush.agent.progress import Together, merged
 from inrush.border.events import Progress
-from inrush.live.usage import Using
+from inrush.report.live.usage import Using
 from inrush.results.histogram import of_values
 from tests.live_events import latencies, progress, role, usage
 from tests.test_live import seen

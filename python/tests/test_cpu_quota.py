@@ -12,11 +12,11 @@ import pytest
 
 from inrush.agent.process import Process
 from inrush.errors import UsageError
+from inrush.load.pipeline import cpu_quota
+from inrush.load.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
 from inrush.machine.cgroup import quota
 from inrush.machine.held import quotas
 from inrush.machine.host import cgroup_cpu_cores
-from inrush.pipeline import cpu_quota
-from inrush.pipeline.cpu_quota import AFFINITY, QUOTA, chosen_cores, limited, threads_of
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from tests.strategies import with_factor

@@ -16,13 +16,13 @@ import pytest
 from inrush.analysis.points import Measured
 from inrush.analysis.verdicts import Outcome
 from inrush.guards.analyse import analyse
-from inrush.pipeline import joined, stretches, tables
-from inrush.pipeline.ends import Said
-from inrush.pipeline.heard import Heard
-from inrush.pipeline.journal import Journal, lines
-from inrush.pipeline.reached import prefixes
-from inrush.pipeline.run import RunWithLoads
-from inrush.pipeline.stretches import Stretch
+from inrush.load.pipeline import joined, stretches, tables
+from inrush.load.pipeline.ends import Said
+from inrush.load.pipeline.heard import Heard
+from inrush.load.pipeline.journal import Journal, lines
+from inrush.load.pipeline.reached import prefixes
+from inrush.load.pipeline.run import RunWithLoads
+from inrush.load.pipeline.stretches import Stretch
 from inrush.results.schema import SCHEMAS
 from inrush.results.store import OpenRun, Results
 from inrush.run.going_on import uneven

@@ -13,8 +13,8 @@ from inrush.agent.progress import Clients, Together
 from inrush.agent.watched import PART_LOOKS, of_machine, resources
 from inrush.analysis.verdicts import Outcome
 from inrush.guards import lateness, quiet
-from inrush.live.usage import Using
 from inrush.report.client_hosts import memory_free, row_of
+from inrush.report.live.usage import Using
 from inrush.report.machine import fullest, machine_panels
 from inrush.report.timeline import every_device
 from inrush.results.schema import SCHEMAS

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from inrush.live.access import TOKEN, TOKEN_FILE
+from inrush.report.live.access import TOKEN, TOKEN_FILE
 from tests import listening, stranger
 from tests.listening import assert_nothing_secret_is_read, beyond_loopback
 from tests.strategies import ENVIRONMENT

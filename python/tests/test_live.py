@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from inrush.live.calls import Calls, histogram, quantile_s
-from inrush.live.distance import distances, figures_so_far, makespans
-from inrush.live.seen import StudySeen
-from inrush.live.series import RoleSlice, RunSeries, Slice
-from inrush.live.snapshot import snapshot, step_rows
-from inrush.live.terminal import Plain, Terminal, line, words
-from inrush.live.usage import Using
-from inrush.live.view import SeriesPlace, View
+from inrush.report.live.calls import Calls, histogram, quantile_s
+from inrush.report.live.distance import distances, figures_so_far, makespans
+from inrush.report.live.seen import StudySeen
+from inrush.report.live.series import RoleSlice, RunSeries, Slice
+from inrush.report.live.snapshot import snapshot, step_rows
+from inrush.report.live.terminal import Plain, Terminal, line, words
+from inrush.report.live.usage import Using
+from inrush.report.live.view import SeriesPlace, View
 from inrush.results.histogram import of_values
 from inrush.results.schema import RESULT_SCHEMA
 from tests.live_events import latencies, progress, role, usage

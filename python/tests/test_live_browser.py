@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from inrush.live.access import Access
-from inrush.live.charts import specs
-from inrush.live.points import PointSoFar
 from inrush.report.draw import script, themes
+from inrush.report.live.access import Access
+from inrush.report.live.charts import specs
+from inrush.report.live.points import PointSoFar
 from tests.live_events import progress, role, usage
 from tests.test_live_server import TOKEN, Study, until
 from tests.test_report import browser, wait  # noqa: F401

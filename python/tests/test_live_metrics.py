@@ -20,13 +20,13 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as plain_families
 
 from inrush.errors import UsageError
-from inrush.live import push
-from inrush.live.calls import Calls
-from inrush.live.family import Family
-from inrush.live.metrics import OPEN, TEXT, families, open_text, plain_text, rendered
-from inrush.live.native import PER_OCTAVE, PROTOBUF, deltas, exponential, spans
-from inrush.live.seen import StudySeen
-from inrush.live.view import View
+from inrush.report.live import push
+from inrush.report.live.calls import Calls
+from inrush.report.live.family import Family
+from inrush.report.live.metrics import OPEN, TEXT, families, open_text, plain_text, rendered
+from inrush.report.live.native import PER_OCTAVE, PROTOBUF, deltas, exponential, spans
+from inrush.report.live.seen import StudySeen
+from inrush.report.live.view import View
 from tests.live_events import latencies, progress, role, usage
 from tests.test_live import STUDY, Run, run_for, seen
 from tests.test_live_server import until

@@ -11,9 +11,9 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as plain_families
 
 from inrush.errors import UsageError
-from inrush.live import opened
-from inrush.live.opened import LivePage, page, wanted
-from inrush.live.view import View
+from inrush.report.live import opened
+from inrush.report.live.opened import LivePage, page, wanted
+from inrush.report.live.view import View
 from tests.test_live import Run
 from tests.test_live_metrics import gateway
 from tests.test_live_server import until

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from inrush.live.metrics import families
+from inrush.report.live.metrics import families
 from tests.live_events import progress, role, usage
 from tests.test_live_server import TOKEN, Study
 from tests.test_run import begin

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from inrush.live.access import TOKEN
+from inrush.report.live.access import TOKEN
 from inrush.results.store import Results, Store
 from tests.strategies import ENVIRONMENT
 from tests.terminal import Inrush

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 
 from inrush.errors import UsageError
-from inrush.live import access, app, connections, hub, opened, server
-from inrush.live.access import Access, Address, listening_socket, read_address
-from inrush.live.charts import specs
-from inrush.live.server import LiveServer
-from inrush.live.view import SeriesPlace, View
+from inrush.report.live import access, app, connections, hub, opened, server
+from inrush.report.live.access import Access, Address, listening_socket, read_address
+from inrush.report.live.charts import specs
+from inrush.report.live.server import LiveServer
+from inrush.report.live.view import SeriesPlace, View
 from tests.live_events import progress, role
 from tests.test_live import Run
 from tests.test_run import begin

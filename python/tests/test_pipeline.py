@@ -17,12 +17,12 @@ from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
-from inrush.pipeline import inputs, proofs, stretches, tables
-from inrush.pipeline.addresses import at_ends
-from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
-from inrush.pipeline.ends import files_of
-from inrush.pipeline.environment import OneHost
-from inrush.pipeline.over_shards import RunLoadOverShards
+from inrush.load.pipeline import inputs, proofs, stretches, tables
+from inrush.load.pipeline.addresses import at_ends
+from inrush.load.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
+from inrush.load.pipeline.ends import files_of
+from inrush.load.pipeline.environment import OneHost
+from inrush.load.pipeline.over_shards import RunLoadOverShards
 from inrush.plan.pipeline import LOAD, READY, STORED, loadable
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
@@ -402,7 +402,9 @@ def test_a_load_over_shards_drops_what_it_has_made_once_and_nothing_else(
     """However it ends: also by a stop while tables are made, behind which no pause comes."""
     plan: Any = placed("sqlite", tmp_path)
     said: list[str] = []
-    monkeypatch.setattr("inrush.pipeline.proofs.control", lambda shard, statement, *_: said.append(statement))
+    monkeypatch.setattr(
+        "inrush.load.pipeline.proofs.control", lambda shard, statement, *_: said.append(statement)
+    )
     load = RunLoadOverShards(
         plan, "pipelines", tmp_path, lambda _: None, OneHost(plan, "pipelines", tmp_path / "w")
     )

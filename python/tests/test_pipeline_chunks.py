@@ -15,9 +15,9 @@ from inrush.border.pipeline import InputFiles
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.guards.analyse import analyse
-from inrush.pipeline import inputs
-from inrush.pipeline.environment import OneHost
-from inrush.pipeline.loading import RunLoad
+from inrush.load.pipeline import inputs
+from inrush.load.pipeline.environment import OneHost
+from inrush.load.pipeline.loading import RunLoad
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results

@@ -11,7 +11,7 @@ import pytest
 
 from inrush.border.pipeline import InputFiles
 from inrush.errors import UsageError
-from inrush.pipeline.inputs import rows_of
+from inrush.load.pipeline.inputs import rows_of
 from inrush.report.footprint import PANELS
 from inrush.stats.footprint import DATA_DISK, DISK, footprint
 from inrush.stats.record import RunRecord

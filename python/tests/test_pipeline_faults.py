@@ -12,7 +12,7 @@ import pytest
 
 from inrush.errors import CoreError
 from inrush.guards.analyse import analyse
-from inrush.pipeline import inputs
+from inrush.load.pipeline import inputs
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from tests import killing

@@ -20,11 +20,11 @@ from inrush.agent.place import Client, Hear, Here, Host, Part, processes_documen
 from inrush.agent.process import Process
 from inrush.border.words import Word
 from inrush.errors import CoreError
-from inrush.pipeline import hosts, run, shares, tables
-from inrush.pipeline.hosts_watched import device_marks, watched
-from inrush.pipeline.journal import lines, on_one_clock, said_ns
-from inrush.pipeline.over_shards import RunLoadOverShards
-from inrush.pipeline.part import ServerPart
+from inrush.load.pipeline import hosts, run, shares, tables
+from inrush.load.pipeline.hosts_watched import device_marks, watched
+from inrush.load.pipeline.journal import lines, on_one_clock, said_ns
+from inrush.load.pipeline.over_shards import RunLoadOverShards
+from inrush.load.pipeline.part import ServerPart
 from inrush.results.parts import Shift
 from inrush.results.schema import SCHEMAS
 from tests.test_pipeline import ends, placed, planned

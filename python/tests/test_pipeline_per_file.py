@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from inrush.pipeline import run
-from inrush.pipeline.environment import OneHost
+from inrush.load.pipeline import run
+from inrush.load.pipeline.environment import OneHost
 from tests.test_pipeline import placed
 from tests.test_pipeline_hosts import rows
 

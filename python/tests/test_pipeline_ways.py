@@ -12,9 +12,9 @@ import pyarrow as pa
 import pytest
 
 from inrush.errors import CoreError
+from inrush.load.pipeline import ways
 from inrush.machine.connections import Connection, connections
 from inrush.model.pipeline import Part
-from inrush.pipeline import ways
 from inrush.predict import hosts
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord

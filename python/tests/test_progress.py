@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from inrush.live.clock import StudyClock
-from inrush.live.run_lines import written_per_s
-from inrush.live.seen import StudySeen
-from inrush.live.snapshot import snapshot
-from inrush.live.terminal import line
+from inrush.report.live.clock import StudyClock
+from inrush.report.live.run_lines import written_per_s
+from inrush.report.live.seen import StudySeen
+from inrush.report.live.snapshot import snapshot
+from inrush.report.live.terminal import line
 from inrush.text import show_s
 from tests import live_events
 from tests.test_run import Planned

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from inrush.live.charts import specs
-from inrush.live.clock import StudyClock
+from inrush.report.live.charts import specs
+from inrush.report.live.clock import StudyClock
 from inrush.report.over_time import panels
 from inrush.stats.rates import no_faster, role_rates, steps
 from inrush.stats.record import RunRecord

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from inrush.errors import Problem
-from inrush.pipeline import cpu_quota
+from inrush.load.pipeline import cpu_quota
 from inrush.run import preflight
 from inrush.run.call import StudyCall
 from tests.terminal import Inrush

@@ -12,7 +12,7 @@ from inrush.analysis.rejected import reject_lines
 from inrush.analysis.verdicts import Outcome, invalid
 from inrush.guards.analyse import analyse, analysis_of
 from inrush.guards.rows import MORE_THAN_LIMIT, rows_rejected
-from inrush.live.run_lines import with_rejected
+from inrush.report.live.run_lines import with_rejected
 from inrush.report.page import page
 from inrush.report.report import closing_lines, next_command
 from inrush.report.summary import summary, summary_lines

@@ -11,7 +11,7 @@ import pytest
 from inrush.analysis.verdicts import Outcome
 from inrush.engines.base.durability_level import Durability, Survives, weakest
 from inrush.guards import gaps, laws, notes, quiet, saturation
-from inrush.pipeline.joined import differing
+from inrush.load.pipeline.joined import differing
 from inrush.run.one import survived_by_all
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord

@@ -10,7 +10,7 @@ import pytest
 
 from inrush.analysis.points import Analysis
 from inrush.guards.analyse import analyse
-from inrush.live.run_lines import found_line, run_figure
+from inrush.report.live.run_lines import found_line, run_figure
 from inrush.report.step_table import RATED_S, columns_of, steps_table
 from inrush.results.store import Results
 from inrush.stats.measures import study_record

@@ -14,9 +14,9 @@ from inrush.border.plan import RunPlan
 from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.guards.analyse import analyse
+from inrush.load.pipeline.environment import shards_here
 from inrush.machine.addresses import IpAddress
 from inrush.machine.listeners import Holders
-from inrush.pipeline.environment import shards_here
 from inrush.plan.planned import PlannedRun
 from inrush.report.points import unseen_servers as unseen_in_report
 from inrush.run import one

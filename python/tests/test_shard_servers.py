@@ -18,10 +18,10 @@ import pytest
 from inrush.agent.place import Client, Hear, Here, Part, processes_document
 from inrush.border.pipeline import ShardServer, shards_of
 from inrush.engines import ENGINES, known_twin, server
+from inrush.load.pipeline import hosts, tables
+from inrush.load.pipeline.hosts_watched import watched
+from inrush.load.pipeline.shard_servers import servers_at, shards_said, watchers_behind, whole_of
 from inrush.machine import addresses, held, listeners
-from inrush.pipeline import hosts, tables
-from inrush.pipeline.hosts_watched import watched
-from inrush.pipeline.shard_servers import servers_at, shards_said, watchers_behind, whole_of
 from inrush.results.parts import Shift
 from inrush.results.schema import SCHEMAS
 from inrush.targets.server_processes import FoundServer, found_server

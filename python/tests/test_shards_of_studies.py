@@ -10,7 +10,7 @@ from inrush.border.pipeline import shards_of
 from inrush.engines import server
 from inrush.engines.base.instance import Instance, Release, Stop, Target
 from inrush.errors import TargetError, UsageError
-from inrush.pipeline.addresses import at_ends
+from inrush.load.pipeline.addresses import at_ends
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from inrush.targets import deployments

@@ -1,4 +1,4 @@
-"""The plan of a run with loads by client and load server, which `inrush.pipeline` executes with parts that the core reads."""
+"""The plan of a run with loads by client and load server, which `inrush.load.pipeline` executes with parts that the core reads."""
 
 from __future__ import annotations
 

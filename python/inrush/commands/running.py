@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from inrush.analysis.points import Analysis
-    from inrush.live.opened import LivePage
     from inrush.plan.planned import PlannedRun
+    from inrush.report.live.opened import LivePage
     from inrush.results.store import Results, Store, StudyFolder
     from inrush.run.call import Prepared, StudyCall
     from inrush.run.listener import Listener
@@ -105,8 +105,8 @@ def execute(
     """
     from inrush.agent.realtime import realtime_environment
     from inrush.fleet.open import opened as fleet_opened
-    from inrush.live.opened import replanned
     from inrush.plan.cost import text_row_bytes
+    from inrush.report.live.opened import replanned
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
     from inrush.run.run import run_study
@@ -199,8 +199,8 @@ def listening(
     if quiet and page is None:
         yield Silent()
         return
-    from inrush.live.terminal import Plain, Terminal
-    from inrush.live.view import View, claims_of
+    from inrush.report.live.terminal import Plain, Terminal
+    from inrush.report.live.view import View, claims_of
 
     console = stderr()
     terminal = console.is_terminal and not quiet
@@ -228,7 +228,7 @@ def shown_live(
                 "--live-address, --live-stay and --live-push say how --live shows the study; add --live"
             )
         return contextlib.nullcontext()
-    from inrush.live.opened import page, wanted
+    from inrush.report.live.opened import page, wanted
 
     return page(wanted(address, stay, push))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from inrush.border.pipeline import SeenServer, ShardServer
 from inrush.fleet.address import is_loopback
-from inrush.pipeline.shard_servers import said_address
+from inrush.load.pipeline.shard_servers import said_address
 
 #: Worker -> hosts of servers, as their addresses name them, that it is on.
 Homes = Mapping[str, Collection[str]]

@@ -17,7 +17,7 @@ from inrush.fleet.checks import named
 from inrush.fleet.link import Link
 from inrush.fleet.own_files import SENT, at_worker, makes_own, shares
 from inrush.fleet.taken import on_all, refused
-from inrush.pipeline.shares import clients_at, files_at
+from inrush.load.pipeline.shares import clients_at, files_at
 from inrush.plan.cost import input_room_said
 
 #: A worker looks at its disk for so long at most, s.

@@ -21,8 +21,8 @@ from inrush.fleet.link import Link
 from inrush.fleet.local import LocalFleet, write_variables
 from inrush.fleet.own_files import makes_own
 from inrush.fleet.place import OnWorkers
+from inrush.load.pipeline.shard_servers import servers_of
 from inrush.machine.addresses import own_hosts
-from inrush.pipeline.shard_servers import servers_of
 from inrush.study.pipeline import ROLE
 
 
@@ -30,7 +30,7 @@ def made_by(plan: AnyPlan) -> tuple[Does, Callable[..., int]]:
     """What each of its processes does, and what makes the run of them."""
     if not shards_of(plan):
         return ("make_and_drive" if makes_own(plan) else "drive"), shared_run.shared
-    from inrush.pipeline import hosts
+    from inrush.load.pipeline import hosts
 
     return hosts.PART, hosts.work
 

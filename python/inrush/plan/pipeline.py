@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 PIPELINE_READ_BACK_ROWS = 1_000_000
 #: What both ends call this import; the address of a run is its own namespace, so that no two share a ledger.
 IMPORT = "pipeline"
-#: Of the pauses before a load, of it, and behind it: what `inrush.pipeline` does there.
+#: Of the pauses before a load, of it, and behind it: what `inrush.load.pipeline` does there.
 READY, LOAD, STORED = "ready_to_load", "load_files", "stored"
 #: The key's type in the database, by what it means: names that the placement knows.
 KEY_TYPES = {"i16": "smallint", "i32": "integer", "i64": "bigint", "text": "text"}

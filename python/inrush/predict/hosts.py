@@ -15,9 +15,9 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from inrush.border.pipeline import shards_of, whole_load
+from inrush.load.pipeline.shard_servers import shards_said
+from inrush.load.pipeline.shares import SERVER, pipelines_of, what
 from inrush.model.pipeline import Member, Part
-from inrush.pipeline.shard_servers import shards_said
-from inrush.pipeline.shares import SERVER, pipelines_of, what
 from inrush.stats.footprint import RECEIVED
 from inrush.stats.headroom import cores_of
 from inrush.stats.hosts import CLIENT, SHARDS, PlacedRole, over_hosts, seen_servers, workers_of

@@ -13,8 +13,8 @@ from typing import Any
 
 from inrush.border.pipeline import AnyPlan, GoesOn, loads_of, with_load
 from inrush.errors import from_core
-from inrush.pipeline.journal import lines
-from inrush.pipeline.loading import JOURNAL
+from inrush.load.pipeline.journal import lines
+from inrush.load.pipeline.loading import JOURNAL
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json, unsealed_runs
 from inrush.targets.ask import ask
 from inrush.targets.deployment import environment

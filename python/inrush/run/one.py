@@ -26,11 +26,11 @@ from inrush.engines.base.instance import Instance
 from inrush.engines.servers import server_limits
 from inrush.errors import InrushError, Interrupted, from_core
 from inrush.guards.rows import MORE_THAN_LIMIT
+from inrush.load.pipeline.addresses import at_ends
 from inrush.machine import host
 from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
 from inrush.machine.processes import processes
-from inrush.pipeline.addresses import at_ends
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle

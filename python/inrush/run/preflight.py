@@ -21,7 +21,7 @@ from inrush.border.pipeline import loads_of
 from inrush.errors import Problem, UsageError, problems_of, refuse
 from inrush.fleet import address
 from inrush.fleet.open import plan_problems
-from inrush.pipeline.cpu_quota import limited
+from inrush.load.pipeline.cpu_quota import limited
 from inrush.plan.cost import cost
 from inrush.run.generators import generator_problems
 from inrush.run.shard_servers import shard_problems

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from inrush.border.pipeline import AnyPlan, ShardServer, shards_of
 from inrush.errors import InrushError, Problem, UsageError
-from inrush.pipeline.addresses import shard_targets
-from inrush.pipeline.shard_servers import servers_at
+from inrush.load.pipeline.addresses import shard_targets
+from inrush.load.pipeline.shard_servers import servers_at
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.targets.deployment import Deployment, key_of
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from inrush.border.pipeline import shards_of
 from inrush.engines import server
-from inrush.pipeline.shard_servers import said_address
+from inrush.load.pipeline.shard_servers import said_address
 from inrush.plan.planned import PlannedRun
 from inrush.run.shard_servers import servers_of_study
 from inrush.targets.deployment import Deployment, key_of

@@ -23,8 +23,8 @@ from inrush.border.events import Event
 from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.guards.analyse import measured_run
+from inrush.load.pipeline.cpu_quota import threads_of
 from inrush.machine import cgroup
-from inrush.pipeline.cpu_quota import threads_of
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store

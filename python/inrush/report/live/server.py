@@ -17,11 +17,11 @@ from pathlib import Path
 
 import uvicorn
 
-from inrush.live import connections
-from inrush.live.access import Access, Address
-from inrush.live.app import Served, application
-from inrush.live.hub import Hub
-from inrush.live.view import View
+from inrush.report.live import connections
+from inrush.report.live.access import Access, Address
+from inrush.report.live.app import Served, application
+from inrush.report.live.hub import Hub
+from inrush.report.live.view import View
 
 #: Of Linux's 19, unless the study itself has a higher one.
 NICE = 10

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.live.calls import QUANTILES, quantile_s
-from inrush.live.seen import RoleSeen, StudySeen
+from inrush.report.live.calls import QUANTILES, quantile_s
+from inrush.report.live.seen import RoleSeen, StudySeen
 from inrush.stats.measures import whole
 
 Figures = Mapping[str, float]

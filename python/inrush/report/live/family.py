@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from inrush.live.calls import Calls
+from inrush.report.live.calls import Calls
 
 Labels = Mapping[str, str]
 

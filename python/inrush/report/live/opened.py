@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from inrush.extras import need
-from inrush.live.access import Access, Address, access, listening_socket, read_address
+from inrush.report.live.access import Access, Address, access, listening_socket, read_address
 
 if TYPE_CHECKING:
     import socket
     from pathlib import Path
 
-    from inrush.live.push import Pusher
-    from inrush.live.server import LiveServer
-    from inrush.live.view import View
     from inrush.plan.planned import PlannedRun
+    from inrush.report.live.push import Pusher
+    from inrush.report.live.server import LiveServer
+    from inrush.report.live.view import View
 
 REPORT = "report.html"
 INTERRUPTED = "interrupted"
@@ -44,7 +44,7 @@ class PageOptions:
 
 def wanted(address: str | None, stay: bool = False, push: str | None = None) -> PageOptions:
     """Raises UsageError for an address or a token that will not do, and for packages that are not installed."""
-    from inrush.live.push import push_url
+    from inrush.report.live.push import push_url
 
     need("--live", "live", "report")
     at = read_address(address)
@@ -55,7 +55,7 @@ def wanted(address: str | None, stay: bool = False, push: str | None = None) -> 
 
 def replanned(listener: object, runs: Sequence[PlannedRun]) -> None:
     """The runs of a study that was planned anew, for a view of it."""
-    from inrush.live.view import View
+    from inrush.report.live.view import View
 
     if isinstance(listener, View):
         listener.plan(runs)
@@ -73,10 +73,10 @@ class LivePage:
         self._report_before: tuple[int, int] | None = None
 
     def open(self, view: View) -> None:
-        from inrush.live.charts import specs
-        from inrush.live.push import Pusher
-        from inrush.live.server import LiveServer
         from inrush.report.draw import script, themes
+        from inrush.report.live.charts import specs
+        from inrush.report.live.push import Pusher
+        from inrush.report.live.server import LiveServer
 
         drawn = json.dumps({"specs": specs(), "themes": themes()})
         self.view = view

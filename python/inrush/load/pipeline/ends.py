@@ -16,10 +16,10 @@ from inrush.border.load import ClientFile, ClientPlan, ServerPlan
 from inrush.border.pipeline import LoadEnds
 from inrush.border.plan import ColumnPlan, TablePlan
 from inrush.errors import CoreError, InrushError
+from inrush.load.pipeline.cpu_quota import limited
+from inrush.load.pipeline.inputs import source_of
 from inrush.load.process import failure
 from inrush.load.spool import seen
-from inrush.pipeline.cpu_quota import limited
-from inrush.pipeline.inputs import source_of
 from inrush.plan.ends import link_plan
 
 Doc = dict[str, Any]

@@ -8,9 +8,9 @@ from typing import Any, Protocol
 
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.events import NO_LATENCIES, LoadProgress, RoleProgress
-from inrush.pipeline.ends import Said
-from inrush.pipeline.inputs import Inputs
-from inrush.pipeline.journal import Journal
+from inrush.load.pipeline.ends import Said
+from inrush.load.pipeline.inputs import Inputs
+from inrush.load.pipeline.journal import Journal
 
 Doc = dict[str, Any]
 

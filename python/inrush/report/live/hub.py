@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from inrush.live.view import SeriesPlace, View
+from inrush.report.live.view import SeriesPlace, View
 
 EVERY_S = 1.0
 #: A reader that takes nothing for so long is let go.

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from inrush.border.events import Event
-from inrush.live.metrics import families, rendered
-from inrush.live.points import Claimed, Points, claims_about
-from inrush.live.run_lines import ended_line, found_line
-from inrush.live.seen import StudySeen
-from inrush.live.snapshot import Doc, snapshot, step_rows
 from inrush.plan.planned import PlannedRun
+from inrush.report.live.metrics import families, rendered
+from inrush.report.live.points import Claimed, Points, claims_about
+from inrush.report.live.run_lines import ended_line, found_line
+from inrush.report.live.seen import StudySeen
+from inrush.report.live.snapshot import Doc, snapshot, step_rows
 from inrush.results.store import Results, SealedRun, Store, StudyFolder
 from inrush.text import show_s
 

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.agent.watched import AT_ENDS, LEVELS, MACHINE_LEVELS
-from inrush.pipeline import stretches
-from inrush.pipeline.stretches import Stretch
+from inrush.load.pipeline import stretches
+from inrush.load.pipeline.stretches import Stretch
 from inrush.results.parts import Shift, read, stream
 from inrush.results.schema import SCHEMAS
 

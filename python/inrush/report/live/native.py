@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, log2
 
-from inrush.live.calls import GROUPING_POWER, Calls
-from inrush.live.family import Family
+from inrush.report.live.calls import GROUPING_POWER, Calls
+from inrush.report.live.family import Family
 from inrush.results.histogram import bucket_upper
 
 PROTOBUF = "application/vnd.google.protobuf; proto=io.prometheus.client.MetricFamily; encoding=delimited"

@@ -8,7 +8,7 @@ from inrush.report.draw import asset
 
 
 def own_asset(name: str) -> str:
-    return resources.files("inrush.live").joinpath("assets").joinpath(name).read_text(encoding="utf-8")
+    return resources.files("inrush.report.live").joinpath("assets").joinpath(name).read_text(encoding="utf-8")
 
 
 def live_page() -> str:

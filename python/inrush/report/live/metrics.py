@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from inrush.live import native
-from inrush.live.calls import Calls
-from inrush.live.distance import distances
-from inrush.live.family import Family, Labels, Sample
-from inrush.live.seen import StudySeen
-from inrush.live.usage import Used
+from inrush.report.live import native
+from inrush.report.live.calls import Calls
+from inrush.report.live.distance import distances
+from inrush.report.live.family import Family, Labels, Sample
+from inrush.report.live.seen import StudySeen
+from inrush.report.live.usage import Used
 
 TEXT = "text/plain; version=0.0.4; charset=utf-8"
 OPEN = "application/openmetrics-text; version=1.0.0; charset=utf-8"

@@ -16,7 +16,7 @@ from urllib.request import Request, urlopen
 
 from inrush.border import address
 from inrush.errors import UsageError
-from inrush.live.view import View
+from inrush.report.live.view import View
 
 EVERY_S = 10.0
 LIMIT_S = 5.0

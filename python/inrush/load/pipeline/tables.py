@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.border.pipeline import AnySegment
-from inrush.pipeline.stretches import Whole
+from inrush.load.pipeline.stretches import Whole
 from inrush.results.parts import read, stream, whole
 from inrush.results.schema import SCHEMAS
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from inrush.agent.watched import looks_of, rows_of, summed
-from inrush.pipeline.shard_servers import SHARDS
-from inrush.pipeline.shares import SERVER
+from inrush.load.pipeline.shard_servers import SHARDS
+from inrush.load.pipeline.shares import SERVER
 from inrush.results.parts import Shift
 from inrush.results.parts import whole as whole_table
 from inrush.results.schema import SCHEMAS

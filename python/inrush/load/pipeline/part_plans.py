@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from inrush.border.pipeline import AnyPlan, StepEnds
-from inrush.pipeline import shares
-from inrush.pipeline.shard_servers import seen_by
-from inrush.pipeline.shares import SERVER
+from inrush.load.pipeline import shares
+from inrush.load.pipeline.shard_servers import seen_by
+from inrush.load.pipeline.shares import SERVER
 
 
 def part_plan(plan: AnyPlan, of: StepEnds, process: int) -> dict[str, Any]:

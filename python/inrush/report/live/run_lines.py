@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from inrush.analysis.wording import name as name_of
-from inrush.live.clock import StudyClock
 from inrush.plan.calibration import is_price
+from inrush.report.live.clock import StudyClock
 from inrush.results.store import SealedRun
 from inrush.stats.files import rejected_rows
 from inrush.stats.measures import whole, writing_roles

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.analysis.wording import name as name_of
-from inrush.live.calls import QUANTILES, quantile_s
-from inrush.live.distance import Distance, distances
-from inrush.live.points import PointSoFar
-from inrush.live.seen import RoleSeen, StudySeen
-from inrush.live.series import RoleSlice, Slice
 from inrush.plan.planned import PlannedRun
+from inrush.report.live.calls import QUANTILES, quantile_s
+from inrush.report.live.distance import Distance, distances
+from inrush.report.live.points import PointSoFar
+from inrush.report.live.seen import RoleSeen, StudySeen
+from inrush.report.live.series import RoleSlice, Slice
 from inrush.report.over_time import CHARTS
 from inrush.stats.quantity import show
 from inrush.text import percent, show_s

@@ -15,9 +15,9 @@ from inrush.border.pipeline import AnyPlan, StepEnds, loads_of, shards_of
 from inrush.border.plan import WatchPlan
 from inrush.engines import server
 from inrush.errors import TargetError
-from inrush.pipeline import inputs
-from inrush.pipeline.ends import LoadProcesses, Said
-from inrush.pipeline.shard_servers import SHARDS, servers_of
+from inrush.load.pipeline import inputs
+from inrush.load.pipeline.ends import LoadProcesses, Said
+from inrush.load.pipeline.shard_servers import SHARDS, servers_of
 from inrush.targets.server_processes import found_at
 
 #: How many of how many files are there.

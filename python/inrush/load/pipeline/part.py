@@ -22,13 +22,13 @@ from inrush.border.pipeline import ShardServer
 from inrush.border.words import Document, Word
 from inrush.engines import server
 from inrush.errors import CoreError, InrushError
+from inrush.load.pipeline import inputs, ways
+from inrush.load.pipeline.cpu_quota import limited
+from inrush.load.pipeline.ends import table_of_files
+from inrush.load.pipeline.watching import Watching
 from inrush.load.remote import is_loopback
 from inrush.load.serve import Serving, certificate_files, fingerprint
 from inrush.load.spool import seen
-from inrush.pipeline import inputs, ways
-from inrush.pipeline.cpu_quota import limited
-from inrush.pipeline.ends import table_of_files
-from inrush.pipeline.watching import Watching
 from inrush.plan.ends import link_plan
 from inrush.targets.server_processes import FoundServer, found_server
 

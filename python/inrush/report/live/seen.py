@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from inrush.border.events import Event, Latencies, Progress, RoleProgress
-from inrush.live.calls import Calls, histogram
-from inrush.live.clock import Rates, StudyClock
-from inrush.live.series import RoleSlice, RunSeries, Slice
-from inrush.live.usage import Using
 from inrush.plan.planned import PlannedRun
+from inrush.report.live.calls import Calls, histogram
+from inrush.report.live.clock import Rates, StudyClock
+from inrush.report.live.series import RoleSlice, RunSeries, Slice
+from inrush.report.live.usage import Using
 from inrush.stats.measures import writing_roles
 
 #: Notes and ended runs that are shown.

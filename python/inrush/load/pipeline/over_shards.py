@@ -14,9 +14,9 @@ from inrush.agent.shared_run import OnEvent
 from inrush.border.pipeline import AnyPlan, PipelineShard
 from inrush.border.plan import SamplePlan
 from inrush.errors import CoreError
-from inrush.pipeline import proofs, stretches, tables
-from inrush.pipeline.environment import LoadEnvironment
-from inrush.pipeline.loading import RunLoad
+from inrush.load.pipeline import proofs, stretches, tables
+from inrush.load.pipeline.environment import LoadEnvironment
+from inrush.load.pipeline.loading import RunLoad
 from inrush.results.parts import whole
 from inrush.targets.sizes import Take, sampled
 

@@ -12,11 +12,11 @@ from typing import Any
 from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import AnyPlan, loads_of, roles_of
 from inrush.engines.base.sql import literal
-from inrush.pipeline import inputs, proofs, stretches, tables
-from inrush.pipeline.environment import LoadEnvironment
-from inrush.pipeline.heard import Heard, is_stopped
-from inrush.pipeline.journal import Journal, lines
-from inrush.pipeline.reached import Reached, nothing, reached
+from inrush.load.pipeline import inputs, proofs, stretches, tables
+from inrush.load.pipeline.environment import LoadEnvironment
+from inrush.load.pipeline.heard import Heard, is_stopped
+from inrush.load.pipeline.journal import Journal, lines
+from inrush.load.pipeline.reached import Reached, nothing, reached
 from inrush.targets.ask import ask
 from inrush.targets.sizes import sampled
 

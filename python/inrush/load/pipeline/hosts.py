@@ -26,14 +26,14 @@ from inrush.border.pipeline import AnyPlan, loads_of
 from inrush.border.plan import WatchPlan
 from inrush.border.words import Does, Word
 from inrush.errors import CoreError
+from inrush.load.pipeline import inputs, journal, run, shard_servers, shares, ways
+from inrush.load.pipeline.ends import Said
+from inrush.load.pipeline.environment import Note
+from inrush.load.pipeline.hosts_watched import device_marks, watched
+from inrush.load.pipeline.part_plans import part_plan
+from inrush.load.pipeline.shares import SERVER
 from inrush.load.remote import is_loopback
 from inrush.machine import host
-from inrush.pipeline import inputs, journal, run, shard_servers, shares, ways
-from inrush.pipeline.ends import Said
-from inrush.pipeline.environment import Note
-from inrush.pipeline.hosts_watched import device_marks, watched
-from inrush.pipeline.part_plans import part_plan
-from inrush.pipeline.shares import SERVER
 
 Doc = dict[str, Any]
 

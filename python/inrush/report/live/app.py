@@ -23,10 +23,10 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from inrush.live.access import Access
-from inrush.live.connections import let_in
-from inrush.live.hub import SLOW_S, Hub, place_of
-from inrush.live.page import LOGIN_PAGE, live_page, live_script, live_style
+from inrush.report.live.access import Access
+from inrush.report.live.connections import let_in
+from inrush.report.live.hub import SLOW_S, Hub, place_of
+from inrush.report.live.page import LOGIN_PAGE, live_page, live_script, live_style
 
 #: Of one study; each costs a socket and what it has not read yet.
 MOST_READERS = 200

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inrush.pipeline.journal import lines
+from inrush.load.pipeline.journal import lines
 
 Doc = dict[str, Any]
 

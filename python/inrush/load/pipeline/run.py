@@ -21,12 +21,12 @@ from inrush.agent.shared_run import OnEvent, Words
 from inrush.border.pipeline import AnyPlan, loads_of, phase_of, roles_of, shards_of, step_of
 from inrush.border.words import Document
 from inrush.errors import InrushError, TargetError
-from inrush.pipeline import joined, tables
-from inrush.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
-from inrush.pipeline.environment import LoadEnvironment, OneHost
-from inrush.pipeline.journal import Journal
-from inrush.pipeline.loading import JOURNAL, RunLoad
-from inrush.pipeline.over_shards import RunLoadOverShards
+from inrush.load.pipeline import joined, tables
+from inrush.load.pipeline.core_plan import CREATE, DROP, PROVE, core_plan
+from inrush.load.pipeline.environment import LoadEnvironment, OneHost
+from inrush.load.pipeline.journal import Journal
+from inrush.load.pipeline.loading import JOURNAL, RunLoad
+from inrush.load.pipeline.over_shards import RunLoadOverShards
 from inrush.plan.pipeline import LOAD, READY, STORED
 
 Doc = dict[str, Any]

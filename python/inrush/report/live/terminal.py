@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from inrush.border.events import Event
-from inrush.live.snapshot import Doc
-from inrush.live.view import View
 from inrush.plan.planned import PlannedRun
+from inrush.report.live.snapshot import Doc
+from inrush.report.live.view import View
 from inrush.text import counted, show_s
 
 if TYPE_CHECKING:
