@@ -47,7 +47,9 @@ class Pipelines(Campaign):
 
     def at_work(self) -> bool:
         """Rows of files have been stored."""
-        journals = (path for study in self.store.studies() for path in study.path.glob("*/parts/*/journal"))
+        journals = (
+            path for study in self.store.studies() for path in study.path.glob("*/parts/**/*.journal")
+        )
         return any(line["said"] == "look" and line["rows"] for path in journals for line in lines(path))
 
     def working(self) -> bool:

@@ -1,11 +1,12 @@
 """A node of a fleet with one thing other than it should be, named by the file `odd` in its folder: for tests of what is found.
 
-`python -m tests.odd_node`, as inrush.agent.program.
+`python -m tests.odd_node`, as inrush.agent.program; with arguments of a node behind it, it is one without a parent.
 """
 
 from __future__ import annotations
 
 import asyncio
+import io
 import sys
 import time
 from contextvars import ContextVar
@@ -14,7 +15,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from inrush.agent import program
-from inrush.agent.parent import Parent
+from inrush.agent.parent import Lines, Parent
 from inrush.border.words import Document
 from inrush.fleet import node, remote
 
@@ -67,4 +68,6 @@ def work(document: Document, parent: Parent) -> int:
 if __name__ == "__main__":
     as_ever = node.work
     setattr(node, "work", work)  # noqa: B010
+    if words := sys.argv[1:]:
+        sys.exit(work({"does": "node", "arguments": words}, Parent(Lines(0), io.StringIO())))
     sys.exit(program.main())

@@ -140,7 +140,8 @@ def test_a_worker_that_is_killed_ends_the_run_with_its_name_and_its_tables_are_k
     message = run.doc["failure"]["message"]
     assert message.startswith("client 1 (worker tcp://") and f"on {client})" in message, message
     (whole,) = run.table("repetitions").to_pylist()
-    assert whole["rows"] > 0 and whole["unsent"] == 0
+    (inputs,) = (of["inputs"] for of in run.plan["loads"].values())
+    assert whole["rows"] > 0 and whole["ops"] + whole["unsent"] == inputs["files"]
     assert sum(row["rows"] for row in run.table("intervals").to_pylist()) == whole["rows"]
     assert {"load_server", "host/1"} <= {row["role"] for row in run.table("resources").to_pylist()}
     assert not run.table("proofs").num_rows
