@@ -144,6 +144,13 @@ def file_rows(table_json: str, seed: int, epoch_ns: int) -> list[int]:
 def generators() -> str:
     """JSON: kind -> {"types": [logical types], "params": {name: {"type": …, "required": bool, "about": …}}}."""
 
+def types() -> str:
+    """JSON: a list of the types of columns. Of each its `name`, how it is `written` in workloads, what others call it (`also`),
+    what `many` of its values are called, what it `holds` (truth, signed, unsigned, float, time, bits, text, bytes, spelled:
+    texts in one form; list) `of` what (bits, units a second, the type of the items), the `bytes` of a value, whether
+    tables may be `fed` from files with it, whether it is `bound` as a parameter; of a spelled one the `longest` text
+    and PostgreSQL's name of it (`postgresql`)."""
+
 @final
 class ArrowStream:
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...

@@ -2,24 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, get_args
 
-#: Logical types; `docs/engines.md` maps each to every engine. With `DRAWN_TYPES` and `FILE_TYPES` they are the core's
-#: `LogicalType`.
-LOGICAL_TYPES = (
-    "bool", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "time_ms", "time_us", "text", "list_f64", "list_i64",
-    "uuid",
-)  # fmt: skip
+from inrush import _core
 
-#: Types that generators make alone: no table fed from files has them.
-DRAWN_LISTS = (
-    "list_bool", "list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32", "list_text",
-)  # fmt: skip
-DRAWN_TYPES = ("decimal", "blob", "enum", "json", "bit", *DRAWN_LISTS)
-#: Types that `inrush load` brings into tables that are there, and generators; no table fed from files has them.
-FILE_TYPES = ("date",)
+
+@dataclass(frozen=True)
+class ColumnType:
+    """A type of columns: its entry in the core's table (`rust/rows/src/types.rs`)."""
+
+    name: str
+    #: In workloads: `decimal(p, s)`.
+    written: str
+    #: What databases and languages call it.
+    also: tuple[str, ...]
+    #: Its values, in messages.
+    many: str
+    #: truth, signed, unsigned, float, time, bits, text, bytes, spelled (texts in one form), list.
+    holds: str
+    #: Of numbers their bits, of times their units a second, of a list the type of its items.
+    of: int | str | None
+    #: Of a value, about.
+    bytes: int
+    #: A table that is fed from files may have it.
+    fed: bool
+    #: A statement takes its values one by one.
+    bound: bool
+    #: Of a spelled type: bytes of the longest text, and what PostgreSQL calls it.
+    longest: int
+    postgresql: str
+
+
+def _table() -> Iterator[ColumnType]:
+    for entry in json.loads(_core.types()):
+        forms = {"longest": entry["longest"] or 0, "postgresql": entry["postgresql"] or ""}
+        yield ColumnType(**{**entry, **forms, "also": tuple(entry["also"])})
+
+
+def holding(*kinds: str) -> tuple[str, ...]:
+    """The types that hold one of these."""
+    return tuple(kind.name for kind in TYPES.values() if kind.holds in kinds)
+
+
+#: All types by name; `docs/engines.md` maps each to every engine.
+TYPES: Mapping[str, ColumnType] = {kind.name: kind for kind in _table()}
+#: Those that files hold.
+LOGICAL_TYPES = tuple(kind.name for kind in TYPES.values() if kind.fed)
+#: Texts in one form; an engine that has no type of its own for one stores it as a text.
+SPELLED = holding("spelled")
+#: Lists that generators make alone: no table fed from files has them.
+DRAWN_LISTS = tuple(name for name in holding("list") if not TYPES[name].fed)
 #: Types of tables that `inrush load` fills, which the core knows as texts: of bytes, their hexadecimal digits.
 DIGIT_TYPES = ("bytes",)
 
@@ -38,7 +73,7 @@ RowCall: TypeAlias = Literal["read", "insert", "update", "write", "delete"]
 #: What the core runs and times, and what it does with the rows that a statement gives (`border/statement.py`).
 Repeated: TypeAlias = Literal["", "each_row", "until_no_rows"]
 
-FLOAT_TYPES = frozenset({"f32", "f64"})
+FLOAT_TYPES = frozenset(holding("float"))
 #: Values of a float that are no finite numbers, as a column names their shares: `nan_share`, …
 NOT_FINITE = ("nan", "inf", "minus_inf")
 
@@ -46,29 +81,7 @@ NOT_FINITE = ("nan", "inf", "minus_inf")
 CHARSETS = ("utf8mb4", "latin1")
 
 #: Logical type -> approximate bytes of a value; 8 of every other.
-VALUE_BYTES = {
-    "bool": 1,
-    "i16": 2,
-    "u8": 1,
-    "u16": 2,
-    "u32": 4,
-    "i32": 4,
-    "f32": 4,
-    "text": 12,
-    "decimal": 8,
-    "list_f64": 80,
-    "list_i64": 80,
-    **dict.fromkeys(("list_bool", "list_u8"), 10),
-    **dict.fromkeys(("list_i16", "list_u16"), 20),
-    **dict.fromkeys(("list_i32", "list_u32", "list_f32"), 40),
-    "list_u64": 80,
-    "list_text": 120,
-    "uuid": 16,
-    "blob": 32,
-    "date": 4,
-    "enum": 2,
-    "json": 120,
-}
+VALUE_BYTES = {kind.name: kind.bytes for kind in TYPES.values()}
 #: Stored bytes by bytes of values, indexes and logs included, where nothing was measured yet.
 STORED_SHARE = 2.0
 #: A file of records is so many times as large as what may keep it in memory; of a smaller one figures may be of that memory.

@@ -37,7 +37,7 @@ ALL_TYPES = """\
   { name = "lt", type = "list_text", gen = "array", min_items = 0, max_items = 5, of = { gen = "text", min_bytes = 0, max_bytes = 9, alphabet = "aZ09 ,;'\\"\\\\\\t\\n%_[]" } },
   { name = "bl", type = "blob", gen = "bytes", min_bytes = 0, max_bytes = 300, null_share = 0.1 },
   { name = "e", type = "enum", gen = "categorical", values = ["ON", "OFF", "Zürich"], null_share = 0.1 },
-  { name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 },
+  { name = "day", type = "date", gen = "between", from = "1970-01-01", to = "2105-12-31", null_share = 0.1 },
   { name = "doc", type = "json", gen = "document", max_items = 8, max_chars = 40, null_share = 0.1 },
   { name = "flags", type = "bit(12)", gen = "bits", null_share = 0.1 },
   { name = "whole", type = "bit(64)", gen = "bits" },

@@ -24,7 +24,7 @@ from inrush import _core
 from inrush.border import events, labels, load, operation, pipeline, plan, segment, statement, table, tables
 from inrush.border.statement import Directives, run_statement
 from inrush.results.schema import SCHEMAS
-from inrush.workload import DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES
+from inrush.workload import TYPES
 
 WHOLE: dict[str, Any] = json.loads(
     (Path(__file__).parent / "golden" / "border.json").read_text(encoding="utf-8")
@@ -276,7 +276,7 @@ def test_the_core_does_not_miss_what_may_be_left_out() -> None:
 
 def test_types_of_columns_are_those_of_the_core() -> None:
     said = of_plan(changed(WHOLE, ("tables", 0, "columns", 0, "type"), SURPRISE))
-    assert expected(said, "variant") == {*LOGICAL_TYPES, *DRAWN_TYPES, *FILE_TYPES}
+    assert expected(said, "variant") == set(TYPES)
     said = of_plan(changed(WHOLE, ("tables", 1, "source", "times", "a"), SURPRISE))
     assert expected(said, "variant") == {"iso", "dmy", "mdy"}
 

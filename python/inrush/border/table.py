@@ -24,7 +24,7 @@ class NotFinite(TypedDict, total=False):
 
 class ColumnPlan(TypedDict):
     name: str
-    #: One of `workload.LOGICAL_TYPES` or `workload.FILE_TYPES`.
+    #: One of `workload.TYPES`.
     type: str
     #: Type on the wire, chosen by the engine's twin.
     wire: str

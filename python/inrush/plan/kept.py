@@ -72,4 +72,7 @@ def _as_number(column: Column) -> Column:
 def days_of(column: Column) -> tuple[str, ...]:
     """First and last day of a column of generated dates, which sort as their texts do; none of another."""
     gen = column.gen or {}
-    return (str(gen["from"]), str(gen["to"])) if column.type == "date" and gen.get("kind") == "days" else ()
+    if column.type != "date" or not gen:
+        return ()
+    given = (gen["from"], gen["to"]) if gen["kind"] == "between" else gen.get("values", (gen.get("value"),))
+    return (str(min(given)), str(max(given)))

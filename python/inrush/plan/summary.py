@@ -18,19 +18,13 @@ from inrush.plan.roles import ALL_ROWS
 from inrush.plan.steps import around_s, settle_s, step_limits, timed_reads
 from inrush.plan.units import LOAD_BATCH_ROWS, NS
 from inrush.plan.work import Lasts, read_back, read_until_time, works
+from inrush.workload import TYPES, holding
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
 
 #: Types that not every engine sums, and what their values are called.
-UNSEEN = {
-    "uuid": "UUIDs",
-    "decimal": "decimals",
-    "blob": "blobs",
-    "enum": "enums",
-    "date": "dates",
-    "json": "documents",
-}
+UNSEEN = {name: TYPES[name].many for name in holding("text", "bytes", "spelled") if name != "text"}
 
 
 def summary(

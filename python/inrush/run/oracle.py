@@ -20,6 +20,7 @@ from inrush.border.tables import AnswerRow, ProofRow
 from inrush.engines import server
 from inrush.engines.base.in_memory import CannotAnswer, microseconds
 from inrush.results.unanswered import NONE, Insert, at_the_end
+from inrush.workload import TYPES
 
 Cell = int | float | str | None
 Row = tuple[Cell, ...]
@@ -144,7 +145,7 @@ class Oracle:
 
 def value_of(text: str, logical: str) -> object:
     """A parameter from its text in the table `answers`."""
-    if logical in ("text", "uuid", "decimal"):
+    if TYPES[logical].holds in ("text", "spelled"):
         return text
     if logical in ("f32", "f64"):
         return float(text)

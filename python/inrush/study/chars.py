@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from inrush.study.document import Node
-from inrush.workload import CHARSETS
+from inrush.workload import CHARSETS, TYPES
 
 CHAR = re.compile(r"char\((\d+)\)\Z")
 #: What MySQL takes at most.
@@ -20,7 +20,7 @@ LETTERS = (-64, 29)
 #: Generators of numbers with an end on both sides.
 RANGES = ("cycle", "shuffled", "uniform")
 #: Characters of a UUID as text.
-UUID_CHARS = 36
+UUID_CHARS = TYPES["uuid"].longest
 #: MySQL's character set -> Python's: its latin1 is that of Windows.
 CODECS = {"latin1": "cp1252", "utf8mb4": "utf-8"}
 

@@ -7,34 +7,17 @@ import re
 from typing import Final
 
 from inrush.study.document import Node
-from inrush.workload import DRAWN_LISTS, FILE_TYPES, LOGICAL_TYPES
+from inrush.workload import LOGICAL_TYPES, TYPES
 
-KINDS: Final = (*LOGICAL_TYPES, *DRAWN_LISTS, *FILE_TYPES, "blob", "enum", "json")
-CHAR, DECIMAL, BIT = "char(n)", "decimal(p, s)", "bit(n)"
+KINDS: Final = tuple(kind.name for kind in TYPES.values() if kind.written == kind.name)
+CHAR: Final = "char(n)"
 #: All that may be written, and those of tables that are fed from files.
-NAMES: Final = (*KINDS, CHAR, DECIMAL, BIT)
+NAMES: Final = (*KINDS, CHAR, *(kind.written for kind in TYPES.values() if kind.written != kind.name))
 NAMES_OF_FILES: Final = (*LOGICAL_TYPES, CHAR)
 #: Names that databases and languages have -> ours.
 ELSEWHERE: Final = {
-    **dict.fromkeys(("int", "integer", "int4", "int32", "serial"), "i32"),
-    **dict.fromkeys(("bigint", "long", "int8", "int64", "bigserial"), "i64"),
-    **dict.fromkeys(("smallint", "short", "int2", "int16"), "i16"),
-    **dict.fromkeys(("uint64", "ubigint"), "u64"),
-    **dict.fromkeys(("uint32", "uint", "uinteger"), "u32"),
-    **dict.fromkeys(("uint16", "usmallint"), "u16"),
-    **dict.fromkeys(("uint8", "utinyint", "byte"), "u8"),
-    **dict.fromkeys(("double", "double precision", "float8", "float64", "number"), "f64"),
-    **dict.fromkeys(("float", "real", "float4", "float32"), "f32"),
-    **dict.fromkeys(("timestamp", "timestamptz", "datetime", "datetime64", "time"), "time_us"),
-    **dict.fromkeys(("string", "str"), "text"),
+    **{name: kind.written for kind in TYPES.values() for name in kind.also},
     **dict.fromkeys(("char", "varchar", "character", "character varying", "fixedstring"), CHAR),
-    **dict.fromkeys(("decimal", "numeric", "money"), DECIMAL),
-    **dict.fromkeys(("bytea", "bytes", "binary", "varbinary"), "blob"),
-    **dict.fromkeys(("list", "array"), "list_f64"),
-    "boolean": "bool",
-    "jsonb": "json",
-    **dict.fromkeys(("bits", "varbit", "bit varying", "bit"), BIT),
-    "categorical": "enum",
 }
 #: A name this near to one of ours is a slip of the hand. Nearer names of two characters differ in what they hold.
 NEAR: Final = 0.8

@@ -18,7 +18,7 @@ from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.patterns import matching
-from inrush.workload import FileSource, Workload
+from inrush.workload import TYPES, FileSource, Workload
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -240,26 +240,24 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, parquet: Path) -> pa.RecordBa
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
-    """Twin of `holds` in rust/rows/src/rows/files/arrow.rs."""
+    """Twin of `LogicalType::arrow` in rust/rows/src/types.rs."""
     import pyarrow as pa
 
-    arrow: dict[str, pa.DataType] = {
-        "bool": pa.bool_(),
-        "i16": pa.int16(),
-        "i32": pa.int32(),
-        "i64": pa.int64(),
-        "u8": pa.uint8(),
-        "u16": pa.uint16(),
-        "u32": pa.uint32(),
-        "u64": pa.uint64(),
-        "f32": pa.float32(),
-        "f64": pa.float64(),
-        "time_ms": pa.timestamp("ms", tz="UTC"),
-        "time_us": pa.timestamp("us", tz="UTC"),
-        "text": pa.string(),
-        "date": pa.string(),
-        "list_f64": pa.list_(pa.float64()),
-        "list_i64": pa.list_(pa.int64()),
-        "uuid": pa.string(),
-    }
-    return pa.schema([(name, arrow[logical]) for name, logical in types.items()])
+    return pa.schema([(name, arrow_type(logical)) for name, logical in types.items()])
+
+
+def arrow_type(logical: str) -> pa.DataType:
+    import pyarrow as pa
+
+    match (kind := TYPES[logical]).holds:
+        case "truth":
+            return pa.bool_()
+        case "time":
+            return pa.timestamp("ms" if kind.of == 1_000 else "us", tz="UTC")
+        case "list":
+            return pa.list_(arrow_type(str(kind.of)))
+        case "signed" | "unsigned" | "float":
+            word = {"signed": "int", "unsigned": "uint", "float": "float"}[kind.holds]
+            return pa.type_for_alias(f"{word}{kind.of}")
+        case _:
+            return pa.string()

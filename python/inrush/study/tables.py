@@ -18,9 +18,9 @@ from inrush.study.partitions import parse_partitions
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import (
     DRAWN_LISTS,
-    FILE_TYPES,
     FLOAT_TYPES,
     NOT_FINITE,
+    TYPES,
     Column,
     FileSource,
     Table,
@@ -119,7 +119,7 @@ def parse_column(
             members["type"].problem("no file is read as decimals; write f64, or text for every digit")
         if logical in DRAWN_LISTS:
             members["type"].problem("no file is read as such lists; write list_f64 or list_i64")
-        if logical in (*FILE_TYPES, "blob", "enum", "json"):
+        elif not (TYPES[logical].fed or digits or bits):
             members["type"].problem(f"no file is read as {logical}; write text")
         if bits:
             members["type"].problem("no file is read as bits; write u64")

@@ -81,8 +81,8 @@ ENUMS = """
   { name = "same", type = "enum", gen = "constant", value = "x" },
 """
 DATES = """
-  { name = "day", type = "date", gen = "days", from = "1970-01-01", to = "2105-12-31" },
-  { name = "built", type = "date", gen = "days", from = "1999-12-31", to = "2000-03-01", null_share = 0.1 },
+  { name = "day", type = "date", gen = "between", from = "1970-01-01", to = "2105-12-31" },
+  { name = "built", type = "date", gen = "between", from = "1999-12-31", to = "2000-03-01", null_share = 0.1 },
 """
 ITEM_SHARES = "nan_ppm = 100_000, inf_ppm = 100_000, minus_inf_ppm = 100_000"
 ALL_SHARES = "nan_share = 0.1, inf_share = 0.1, minus_inf_share = 0.1"
@@ -360,7 +360,7 @@ def test_what_lists_of_an_engine_cannot_hold_is_not_planned(
 def test_days_that_an_engine_has_not_are_not_planned(
     engine: str, first: str, last: str, tmp_path: Path
 ) -> None:
-    columns = f'{{ name = "day", type = "date", gen = "days", from = "{first}", to = "{last}" }},'
+    columns = f'{{ name = "day", type = "date", gen = "between", from = "{first}", to = "{last}" }},'
     plan = planned(engine, "bulk", columns, tmp_path)
     assert not plan.runs
     said = "has the days from"

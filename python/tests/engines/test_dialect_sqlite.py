@@ -17,7 +17,8 @@ from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.sqlite import DECLARED, Sqlite
-from inrush.workload import DIGIT_TYPES, DRAWN_TYPES, FILE_TYPES, LOGICAL_TYPES, Operation, Table
+from inrush.workload import DIGIT_TYPES, SPELLED, Operation, Table
+from inrush.workload import TYPES as LOGICAL
 from tests.engines.checksum_queries import ALL_TYPES, PORTS, Row, expected, rows_of
 
 SQLITE = Sqlite()
@@ -60,10 +61,9 @@ def test_operations_in_sqlite() -> None:
 
 
 def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_with() -> None:
-    assert set(DECLARED) == {*LOGICAL_TYPES, *DRAWN_TYPES, *FILE_TYPES, *DIGIT_TYPES}
+    assert set(DECLARED) == {*LOGICAL, *DIGIT_TYPES}
     stored = {
         "text": "text",
-        "uuid": "text",
         "decimal": "text",
         "f32": "real",
         "f64": "real",
@@ -71,8 +71,8 @@ def test_every_logical_type_has_a_declared_type_of_the_affinity_it_is_stored_wit
         "list_i64": "blob",
         "bytes": "blob",
     }
-    stored |= dict.fromkeys((*FILE_TYPES, "enum", "json", "list_text"), "text")
-    stored |= dict.fromkeys((kind for kind in DRAWN_TYPES if DECLARED[kind].startswith("BLOB")), "blob")
+    stored |= dict.fromkeys((*SPELLED, "enum", "json", "list_text"), "text")
+    stored |= dict.fromkeys((kind for kind in LOGICAL if DECLARED[kind].startswith("BLOB")), "blob")
     db = sqlite3.connect(":memory:")
     for kind, declared in DECLARED.items():
         db.execute(f"CREATE TABLE [{kind}] (v {declared})")

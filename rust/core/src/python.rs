@@ -51,6 +51,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(check_plan, m)?)?;
     m.add_function(wrap_pyfunction!(check_table, m)?)?;
     m.add_function(wrap_pyfunction!(generators, m)?)?;
+    m.add_function(wrap_pyfunction!(types, m)?)?;
     m.add_function(wrap_pyfunction!(engines, m)?)?;
     m.add_function(wrap_pyfunction!(read_address, m)?)?;
     m.add_function(wrap_pyfunction!(max_depth, m)?)?;
@@ -260,6 +261,11 @@ fn file_rows(py: Python<'_>, table_json: &str, seed: u64, epoch_ns: i64) -> PyRe
 #[pyfunction]
 fn generators() -> String {
     rows::generators_json()
+}
+
+#[pyfunction]
+fn types() -> String {
+    inrush_rows::types::types_json()
 }
 
 #[pyfunction]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules of each crate, from below to above. That a crate knows those below it alone is for the compiler.
 const ORDER: [(&str, &[&str]); 3] = [
-    ("rows", &["error", "handle", "clock", "lock", "plan", "rows", "encode", "placement"]),
+    ("rows", &["error", "handle", "clock", "lock", "types", "plan", "rows", "encode", "placement"]),
     ("engines", &["pace", "schedule", "engine", "mix"]),
     ("drive", &["record", "tables", "proof", "watch", "drive", "run", "calibrate"]),
 ];

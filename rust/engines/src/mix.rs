@@ -14,8 +14,8 @@ use inrush_rows::plan::{
 };
 use inrush_rows::rows::changes::{changes, Changes, Versions, MOST_VERSION};
 use inrush_rows::rows::hash::hash;
-use inrush_rows::rows::spelled::{uuid_bytes, uuid_text};
 use inrush_rows::rows::{Generators, Interval, Value};
+use inrush_rows::types::Holds;
 
 pub use keys::{key_problems, KeySet, RowDraw, SessionKeys, Share};
 pub use ranges::{range_problems, Ranges};
@@ -343,24 +343,25 @@ fn series_value(generators: &Generators, table: usize, column: &str, series: u64
 }
 
 fn constant(ty: LogicalType, value: &serde_json::Value) -> Option<Value> {
-    Some(match ty {
-        LogicalType::Bool => Value::Bool(value.as_bool()?),
-        LogicalType::I16 | LogicalType::I32 | LogicalType::I64 => Value::I64(value.as_i64()?),
-        LogicalType::U8 => Value::I64(u8::try_from(value.as_u64()?).ok()?.into()),
-        LogicalType::U16 => Value::I64(u16::try_from(value.as_u64()?).ok()?.into()),
-        LogicalType::U32 => Value::I64(u32::try_from(value.as_u64()?).ok()?.into()),
-        LogicalType::U64 => Value::U64(value.as_u64()?),
-        LogicalType::F32 | LogicalType::F64 => Value::F64(value.as_f64()?),
-        LogicalType::TimeMs => Value::TimeMs(value.as_i64()?),
-        LogicalType::TimeUs => Value::TimeUs(value.as_i64()?),
-        LogicalType::Text | LogicalType::Date | LogicalType::Enum => Value::Text(value.as_str()?.to_owned()),
-        LogicalType::Decimal => Value::Text(value.as_str()?.to_owned()),
-        // In the one spelling that engines without a type of their own find.
-        LogicalType::Uuid => {
-            let bytes = uuid_bytes(value.as_str()?.as_bytes())?;
-            Value::Text(uuid_text(bytes).into_iter().map(char::from).collect())
+    Some(match ty.holds() {
+        Holds::Truth => Value::Bool(value.as_bool()?),
+        Holds::Unsigned(64) => Value::U64(value.as_u64()?),
+        Holds::Signed(_) => Value::I64(value.as_i64()?),
+        Holds::Unsigned(_) => {
+            let (least, most) = ty.range()?;
+            Value::I64(value.as_i64().filter(|value| (least..=most).contains(value))?)
         }
-        _ => return None,
+        Holds::Float(_) => Value::F64(value.as_f64()?),
+        Holds::Time(1_000) => Value::TimeMs(value.as_i64()?),
+        Holds::Time(_) => Value::TimeUs(value.as_i64()?),
+        // In the one spelling that engines without a type of their own find.
+        Holds::Spelled => {
+            let mut form = Vec::new();
+            (ty.forms()?.push)(value.as_str()?.as_bytes(), &mut form)?;
+            Value::Text(String::from_utf8(form).ok()?)
+        }
+        Holds::Text if ty != LogicalType::Json => Value::Text(value.as_str()?.to_owned()),
+        Holds::Text | Holds::Bytes | Holds::Bits | Holds::List(_) => return None,
     })
 }
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use inrush_rows::error::Error;
-use inrush_rows::rows::spelled::hex_bytes;
 use inrush_rows::rows::{Columns, TextValues, Values};
+use inrush_rows::types::hex::hex_bytes;
 
 /// Turns these columns into bytes. A number of bits is that of PostgreSQL's `bit(n)`: its length, then the bits from the
 /// highest on; 0: bytes. Errors: what are no digits, and a value of more bits.

@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
+pub use crate::types::LogicalType;
 
 pub use directives::{Directives, Pick, Tag};
 pub use dump::{DumpPlan, DUMPED};
@@ -35,8 +36,8 @@ pub use segment::{
 };
 pub use statement::{Repeat, Statement};
 pub use table::{
-    ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, LogicalType, NotFinite, OrderPlan, PinnedPlan,
-    RatesPlan, RowSource, TablePlan, TimeForm,
+    ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, NotFinite, OrderPlan, PinnedPlan, RatesPlan,
+    RowSource, TablePlan, TimeForm,
 };
 
 /// A plan of any other version is refused. `python/inrush/border/plan.py` has the same number.

@@ -17,7 +17,7 @@ from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.base.sql import literal, quote
 from inrush.engines.base.twin import Twin
 from inrush.errors import UsageError
-from inrush.workload import Operation, Table
+from inrush.workload import SPELLED, Operation, Table
 
 #: An unsigned value travels with its bits reinterpreted: the wire half sees that BIGINT has no U.
 TYPES: Mapping[str, str] = {
@@ -41,17 +41,15 @@ TYPES: Mapping[str, str] = {
     "list_i32": "INTEGER ARRAY",
     "list_f32": "REAL ARRAY",
     "list_text": "VARCHAR ARRAY",
-    "uuid": "VARCHAR",
+    **dict.fromkeys(SPELLED, "VARCHAR"),
     "enum": "VARCHAR",
     # Named so that a plan with them can say that it lacks them.
-    **dict.fromkeys(
-        ("list_u8", "list_u16", "list_u32", "list_u64", "blob", "date", "json", "bit"), "VARCHAR"
-    ),
+    **dict.fromkeys(("list_u8", "list_u16", "list_u32", "list_u64", "blob", "json", "bit"), "VARCHAR"),
     "decimal": "VARCHAR",
 }
 LOSSES: Mapping[str, str] = {
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as signed",
-    "uuid": "a UUID is its text of 36 characters",
+    **sql.texts(),
     "decimal": "decimals are texts: exact, compared as texts",
 }
 

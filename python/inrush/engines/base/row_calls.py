@@ -10,15 +10,12 @@ from collections.abc import Callable, Collection, Sequence
 
 from inrush.engines.base.plans import TablePlan, Unsupported
 from inrush.engines.base.sql import quote
-from inrush.workload import Operation, Table
+from inrush.workload import TYPES, Operation, Table
 
 #: Columns of the identity, columns that change -> the end of an INSERT that changes a row which is there.
 Upsert = Callable[[Sequence[str], Sequence[str]], str]
 #: Types with values that statements take one by one.
-BOUND = frozenset(
-    ("bool", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64", "time_ms", "time_us", "text", "enum",
-     "decimal", "uuid")
-)  # fmt: skip
+BOUND = frozenset(kind.name for kind in TYPES.values() if kind.bound)
 
 
 def sql_text(operation: Operation, table: Table, plan: TablePlan, upsert: Upsert) -> str | Unsupported:

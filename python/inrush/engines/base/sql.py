@@ -10,7 +10,7 @@ from typing import Any
 from inrush.border import address
 from inrush.border.plan import ChecksumItem, Product, ValueHash
 from inrush.engines.base.plans import OpPlan, Proof, TablePlan, Unsupported
-from inrush.workload import FLOAT_TYPES, Column, Operation, Table
+from inrush.workload import FLOAT_TYPES, SPELLED, TYPES, Column, Operation, Table, holding
 
 #: A `ChecksumItem`, for the dialects that read one.
 Item = Mapping[str, Any]
@@ -24,9 +24,9 @@ DEFAULT_FLOAT_BITS = 8
 #: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
 PRODUCT_KEYS = 2
 
-WHOLE_TYPES = frozenset({"i16", "i32", "i64", "u8", "u16", "u32", "u64", "bit", "time_ms", "time_us"})
+WHOLE_TYPES = frozenset(holding("signed", "unsigned", "bits", "time"))
 #: Types with values that a function of `ValueHash` is asked for, and that no other sum holds.
-HASHED_TYPES = frozenset({"uuid", "decimal"})
+HASHED_TYPES = frozenset({*SPELLED, "decimal"} - {"date"})
 #: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/rows/src/rows/row_sum.rs.
 ROW_DIVISOR = 2**31 - 1
 BITS = re.compile(r"bit(?:\((\d+)\))?")
@@ -166,6 +166,11 @@ def bits_of(declared: str) -> int:
     """n of a type `bit(n)`; 0 of any other."""
     found = BITS.fullmatch(declared.strip().lower())
     return 0 if found is None else int(found[1] or 1)
+
+
+def texts(*own: str) -> dict[str, str]:
+    """Losses of the spelled types, of an engine that keeps them as texts but for its `own`."""
+    return {name: f"{TYPES[name].many} are texts" for name in SPELLED if name not in own}
 
 
 def losses(table: Table, known: Mapping[str, str]) -> tuple[str, ...]:

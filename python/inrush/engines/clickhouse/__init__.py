@@ -25,16 +25,18 @@ from inrush.engines.clickhouse.cluster import ClickhouseCluster
 from inrush.engines.clickhouse.life import OF_TABLES, ClickhouseLife, folder_of_data
 from inrush.engines.clickhouse.load import ClickhouseLoading
 from inrush.engines.clickhouse.tables import type_of
-from inrush.workload import Column, Operation, Table
+from inrush.workload import SPELLED, Column, Operation, Table
 
 LOSSES: Mapping[str, str] = {
     "time_ms": "times are whole numbers of milliseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
     "exact, ordered and grouped right, unknown to functions of dates",
     "time_us": "times are whole numbers of microseconds since 1970 UTC, because ClickHouse 18 has no DateTime64: "
     "exact, ordered and grouped right, unknown to functions of dates",
-    "uuid": "a UUID is its text of 36 characters",
+    **sql.texts("date"),
     "json": "documents are texts: kept as they were written, and no text is refused",
 }
+#: Types that are stored as texts of one form.
+HASHED = {*SPELLED, "json"} - {"date"}
 LIST_LOSS = "a list that may be NULL is stored in a list of its own, which is empty for NULL"
 KEY_LOSS = "the key orders the rows of a MergeTree and does not make them unique"
 NULL_KEY_LOSS = "columns that may be NULL do not order the rows of a MergeTree: {}"
@@ -157,9 +159,7 @@ class Clickhouse(Twin):
         )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(
-            table, plan, figure, unsigned_is_signed=False, hashing="city_hash64", hashed={"uuid", "json"}
-        )
+        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="city_hash64", hashed=HASHED)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))

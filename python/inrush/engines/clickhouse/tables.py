@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from inrush.engines.base import sql
-from inrush.workload import Column
+from inrush.workload import SPELLED, Column
 
 #: Logical type -> type in the table and on the wire.
 TYPES: Mapping[str, str] = {
@@ -35,7 +35,7 @@ TYPES: Mapping[str, str] = {
     "list_u64": "Array(UInt64)",
     "list_f32": "Array(Float32)",
     "list_text": "Array(String)",
-    "uuid": "String",
+    **dict.fromkeys(SPELLED, "String"),
     "date": "Date",
     "blob": "String",
     "enum": "Enum16({numbers})",

@@ -22,9 +22,10 @@ from inrush.engines.base.twin import NoDatabase, Twin
 from inrush.engines.duckdb.memory import DuckDBInMemory
 from inrush.errors import TargetError
 from inrush.extras import need
-from inrush.workload import Column, Operation, Table
+from inrush.workload import SPELLED, Column, Operation, Table
 
 TYPES: Mapping[str, str] = {
+    **dict.fromkeys(SPELLED, "VARCHAR"),
     "bool": "BOOLEAN",
     "i16": "SMALLINT",
     "i32": "INTEGER",
@@ -58,6 +59,7 @@ TYPES: Mapping[str, str] = {
     "bit": "BIT",
     "bytes": "BLOB",
 }
+LOSSES = sql.texts("date", "uuid")
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "boolean": ("bool",),
     "smallint": ("i16",),
@@ -166,6 +168,7 @@ class DuckDB(Twin):
             fresh=(drop, *create, "CHECKPOINT"),
             drop=(_refuse_unmarked(namespace), drop),
             wire={column.name: sql.type_of(column, TYPES) for column in table.columns},
+            losses=sql.losses(table, LOSSES),
         )
 
     def plan_operation(
@@ -228,7 +231,11 @@ def read_column(column: Column) -> str:
     if column.bits:
         # A string of another length may be the same number: it is read as NULL, and differs.
         return f"CASE WHEN length({name}) = {column.bits} THEN {name} END AS {name}"
-    return f"CAST({name} AS VARCHAR) AS {name}" if column.type in ("date", "uuid") else name
+    return (
+        f"CAST({name} AS VARCHAR) AS {name}"
+        if column.type in SPELLED and TYPES[column.type] != "VARCHAR"
+        else name
+    )
 
 
 def _copy_text(table: str, columns: tuple[str, ...]) -> str:

@@ -41,7 +41,7 @@ LOSSES: Mapping[str, str] = {
     "time_ms": "times that are not the point's own are integers of their unit; the point's own lies in 1677 to 2262",
     "time_us": "times that are not the point's own are integers of their unit; the point's own lies in 1677 to 2262",
     "text": "an empty text, a backslash or a line feed in a tag is refused",
-    "uuid": "a UUID is its text of 36 characters",
+    **sql.texts(),
     "decimal": "decimals are texts: exact, not summed",
     "list_f64": "lists are text: stored and read back, not searched",
     **dict.fromkeys(("list_i64", *DRAWN_LISTS), "lists are text: stored and read back, not searched"),

@@ -33,7 +33,7 @@ LOSSES: Mapping[str, str] = {
     "time_ms": "times are DATETIME in UTC, years 0 to 9999",
     "time_us": "times are DATETIME in UTC, years 0 to 9999",
     "list_f64": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",
-    "uuid": "a UUID is its text of 36 characters",
+    **sql.texts("date"),
     **dict.fromkeys(("list_i64", *DRAWN_LISTS), "lists are JSON: stored and read back, not searched"),
     "json": "documents are parsed: blanks between values and the order of keys are the engine's own",
     "list_f32": "lists are JSON: stored and read back, not searched; NaN and infinities are refused",

@@ -15,7 +15,7 @@ from inrush.engines.base.sampled import SampledColumns
 from inrush.engines.base.sql import Item, quote
 from inrush.engines.mysql.checksum import digits, figure
 from inrush.engines.mysql.tables import create_table, literal
-from inrush.workload import Column, Table
+from inrush.workload import SPELLED, Column, Table
 
 #: As `column_type` of information_schema names them, without length.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -105,11 +105,7 @@ class MysqlLoading(Loading):
         name = quote(column.name)
         if column.type == "bytes":
             return f"{digits(column)} AS {name}"
-        return (
-            f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}"
-            if column.type in ("date", "uuid")
-            else name
-        )
+        return f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}" if column.type in SPELLED else name
 
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema) if schema else 'DATABASE()'}"

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from inrush.engines.base import sql
 from inrush.engines.base.sql import quote
-from inrush.workload import DRAWN_LISTS, Column, Partitions, Table
+from inrush.workload import DRAWN_LISTS, SPELLED, TYPES, Column, Partitions, Table
 
 #: Logical type -> type in the table and on the wire; texts see `text_type`.
 DECLARED: Mapping[str, str] = {
@@ -27,6 +27,7 @@ DECLARED: Mapping[str, str] = {
     "list_f64": "JSON",
     "list_i64": "JSON",
     **dict.fromkeys(DRAWN_LISTS, "JSON"),
+    **{name: f"VARCHAR({TYPES[name].longest})" for name in SPELLED},
     "date": "DATE",
     "uuid": "CHAR(36)",
     "blob": "LONGBLOB",

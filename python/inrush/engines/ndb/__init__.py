@@ -23,7 +23,7 @@ from inrush.engines.base.protocol_probe import Protocol
 from inrush.engines.base.twin import Twin
 from inrush.engines.ndb.life import NdbLife
 from inrush.engines.servers import client_libraries
-from inrush.workload import Column, Operation, Table
+from inrush.workload import SPELLED, TYPES, Column, Operation, Table
 
 #: Logical type -> NDB's, of those with one width.
 WHOLE: Mapping[str, str] = {
@@ -203,6 +203,8 @@ def wire_of(column: Column) -> str | None:
     """NDB's type of a column; None where it has none."""
     if column.type in WHOLE:
         return WHOLE[column.type]
+    if column.type in SPELLED:
+        return f"Varbinary({TYPES[column.type].longest})"
     if column.type not in ("text", "enum"):
         return None
     if column.chars and column.charset == "latin1":

@@ -23,10 +23,11 @@ from inrush.engines.postgresql.checksum import figure
 from inrush.engines.postgresql.life import PostgresqlLife
 from inrush.engines.postgresql.load import PostgresqlLoading
 from inrush.engines.postgresql.shards import PostgresqlCluster, on_all, spread_over
-from inrush.workload import Column, Operation, Table
+from inrush.workload import SPELLED, TYPES, Column, Operation, Table
 
 #: Logical type -> type in the table.
 DECLARED: Mapping[str, str] = {
+    **{name: TYPES[name].postgresql for name in SPELLED},
     "bool": "boolean",
     "i16": "smallint",
     "i32": "integer",
@@ -51,8 +52,6 @@ DECLARED: Mapping[str, str] = {
     "list_u64": "bigint[]",
     "list_f32": "real[]",
     "list_text": "text[]",
-    "date": "date",
-    "uuid": "uuid",
     "blob": "bytea",
     "enum": "text",
     "decimal": "numeric({p}, {s})",
@@ -62,6 +61,7 @@ DECLARED: Mapping[str, str] = {
 }
 #: Logical type -> type on the wire, as rust/rows/src/encode/pgcopy/types.rs names them.
 WIRE: Mapping[str, str] = {
+    **{name: TYPES[name].postgresql for name in SPELLED},
     "bool": "bool",
     "i16": "int2",
     "i32": "int4",
@@ -86,8 +86,6 @@ WIRE: Mapping[str, str] = {
     "list_u64": "int8[]",
     "list_f32": "float4[]",
     "list_text": "text[]",
-    "date": "date",
-    "uuid": "uuid",
     "blob": "bytea",
     "enum": "text",
     "decimal": "numeric",

@@ -9,7 +9,7 @@ from inrush.engines.base.loading import Loading
 from inrush.engines.base.sql import Item, bits_of, literal, oid, quote
 from inrush.engines.postgresql import checksum as postgresql_checksum
 from inrush.engines.postgresql.checksum import load_figure
-from inrush.workload import Column, Table
+from inrush.workload import SPELLED, TYPES, Column, Table
 
 #: As `format_type` names them, without length.
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
@@ -27,8 +27,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "bpchar": ("text",),
     "double precision[]": ("list_f64",),
     "bigint[]": ("list_i64",),
-    "date": ("date",),
-    "uuid": ("uuid",),
+    **{TYPES[name].postgresql: (name,) for name in SPELLED},
     **dict.fromkeys(("bytea", "bit"), ("bytes",)),
 }
 #: From 4714 BC on, µs since 1970.

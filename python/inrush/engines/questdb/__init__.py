@@ -23,7 +23,7 @@ from inrush.engines.base.sql import Item, literal, quote
 from inrush.engines.base.twin import Twin
 from inrush.engines.questdb import http as questdb_http
 from inrush.engines.questdb.life import QuestdbLife
-from inrush.workload import Column, Operation, Table
+from inrush.workload import SPELLED, Column, Operation, Table
 
 #: Logical type -> (type in the table, type on the wire as PostgreSQL names it).
 TYPES: Mapping[str, tuple[str, str]] = {
@@ -46,10 +46,11 @@ TYPES: Mapping[str, tuple[str, str]] = {
         ("list_i16", "list_i32", "list_u8", "list_u16", "list_u32", "list_u64", "list_f32"),
         ("double[]", "float8[]"),
     ),
+    **dict.fromkeys(SPELLED, ("varchar", "text")),
     "uuid": ("uuid", "uuid"),
     "enum": ("varchar", "text"),
     # Named so that a plan with them can say that it lacks them.
-    **dict.fromkeys(("list_bool", "list_text", "blob", "date", "json", "bit"), ("varchar", "text")),
+    **dict.fromkeys(("list_bool", "list_text", "blob", "json", "bit"), ("varchar", "text")),
     "decimal": ("varchar", "text"),
 }
 #: Where a value may be NULL: types without one of their own are stored wider.
@@ -65,6 +66,7 @@ LOSSES: Mapping[str, str] = {
     "i64": LEAST.format(64),
     "u64": "unsigned 64-bit values are stored with their bits reinterpreted: read back exactly, ordered and aggregated as "
     "signed; 2^63 is NULL, and a proof finds it missing",
+    **sql.texts("uuid"),
     "decimal": "decimals are texts: exact, compared as texts",
     "list_i64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",
     "list_u64": "lists of whole numbers are lists of doubles: exact within 2^53, others are refused",

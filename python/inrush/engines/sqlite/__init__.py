@@ -24,7 +24,7 @@ from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsuppor
 from inrush.engines.base.sql import Item, file_of, literal, quote
 from inrush.engines.base.twin import NoDatabase, Twin
 from inrush.engines.sqlite.memory import SqliteInMemory
-from inrush.workload import DRAWN_LISTS, Column, Operation, Table
+from inrush.workload import DRAWN_LISTS, SPELLED, Column, Operation, Table
 
 #: Declared type of every logical type. SQLite stores by affinity; by the name the wire half knows what a value means.
 DECLARED: Mapping[str, str] = {
@@ -52,8 +52,7 @@ DECLARED: Mapping[str, str] = {
     "list_u64": "BLOB U64",
     "list_f32": "BLOB F32",
     "list_text": "TEXT LIST",
-    "date": "TEXT",
-    "uuid": "TEXT",
+    **dict.fromkeys(SPELLED, "TEXT"),
     "blob": "BLOB BYTES",
     "enum": "TEXT",
     "decimal": "TEXT",
@@ -95,7 +94,7 @@ LOSSES: Mapping[str, str] = {
     "f32": "32-bit floats take 8 bytes; NaN becomes NULL",
     "f64": "NaN becomes NULL",
     "list_f64": "lists are blobs of 8-byte items: stored and read back, not searched",
-    "uuid": "a UUID is its text of 36 characters",
+    **sql.texts(),
     "enum": "enums are texts: no other text is refused",
     "decimal": "decimals are texts: exact, compared and ordered as texts",
     "json": "documents are texts: kept as they were written, and no text is refused",

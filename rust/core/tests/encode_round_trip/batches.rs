@@ -2,8 +2,8 @@
 
 use inrush_rows::plan::{ColumnPlan, GenPlan, LogicalType, Per, RowSource, TablePlan};
 use inrush_rows::rows::decimals::decimal_text;
-use inrush_rows::rows::spelled;
 use inrush_rows::rows::{Column, Columns, Value, Values};
+use inrush_rows::types::{date, hex, uuid};
 use proptest::prelude::*;
 
 pub const TYPES: [LogicalType; 29] = [
@@ -82,14 +82,14 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
         LogicalType::ListF64 => prop::collection::vec(float, 0..4).prop_map(Value::ListF64).boxed(),
         LogicalType::ListI64 => prop::collection::vec(any::<i64>(), 0..4).prop_map(Value::ListI64).boxed(),
         LogicalType::Date => (-719_162i32..2_932_897)
-            .prop_map(|days| Value::Text(spelled::date_text(days).expect("years 1 to 9999")))
+            .prop_map(|days| Value::Text(date::date_text(days).expect("years 1 to 9999")))
             .boxed(),
         LogicalType::Decimal => (-(10i128.pow(38) - 1)..10i128.pow(38), 0usize..=38, 0u32..38)
             .prop_map(|(units, scale, shorter)| Value::Text(decimal_text(units / 10i128.pow(shorter), scale)))
             .boxed(),
         // As their digits, which is how a value shows them.
         LogicalType::Blob => prop::collection::vec(any::<u8>(), 0..300)
-            .prop_map(|bytes| Value::Text(spelled::digits(&bytes)))
+            .prop_map(|bytes| Value::Text(hex::digits(&bytes)))
             .boxed(),
         LogicalType::Enum => prop::sample::select(&LABELS[..]).prop_map(|v| Value::Text(v.into())).boxed(),
         LogicalType::Uuid => any::<[u8; 16]>().prop_map(|bytes| Value::Text(uuid_text(bytes))).boxed(),
@@ -103,7 +103,7 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
 }
 
 pub fn uuid_text(bytes: [u8; 16]) -> String {
-    String::from_utf8(spelled::uuid_text(bytes).to_vec()).expect("digits and hyphens")
+    String::from_utf8(uuid::uuid_text(bytes).to_vec()).expect("digits and hyphens")
 }
 
 pub fn text() -> impl Strategy<Value = String> {
@@ -232,7 +232,7 @@ fn generator(ty: LogicalType) -> Option<GenPlan> {
 pub fn push_typed(column: &mut Column, value: Option<&Value>) {
     match (column.ty, &mut column.values, value) {
         (LogicalType::Blob, Values::Text(v), Some(Value::Text(digits))) => {
-            v.push(&spelled::hex_bytes(digits.as_bytes()).expect("digits"));
+            v.push(&hex::hex_bytes(digits.as_bytes()).expect("digits"));
         }
         (_, values, value) => push(values, value),
     }

@@ -2,9 +2,10 @@
 
 use inrush_rows::encode::pgcopy::{numeric_text, PgType};
 use inrush_rows::plan::{ColumnPlan, LogicalType, TablePlan};
-use inrush_rows::rows::{spelled, Value};
+use inrush_rows::rows::Value;
+use inrush_rows::types::hex;
 
-use super::batches::{uuid_text, LABELS};
+use super::batches::LABELS;
 
 /// A cell of a text format: `None` is NULL.
 pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
@@ -37,12 +38,7 @@ pub fn parse(cell: Option<&str>, ty: LogicalType, wire: &str) -> Value {
         LogicalType::F64 => Value::F64(float(text)),
         LogicalType::TimeMs => Value::TimeMs(parse_time(text, 3)),
         LogicalType::TimeUs => Value::TimeUs(parse_time(text, 6)),
-        LogicalType::Text
-        | LogicalType::Date
-        | LogicalType::Uuid
-        | LogicalType::Decimal
-        | LogicalType::Blob
-        | LogicalType::Enum => Value::Text(text.to_owned()),
+        texts if texts.is_text() => Value::Text(text.to_owned()),
         LogicalType::ListF64 => Value::ListF64(items().iter().map(|t| float(t)).collect()),
         LogicalType::ListI64 => {
             Value::ListI64(items().iter().map(|t| t.parse().expect("an integer")).collect())
@@ -217,13 +213,14 @@ pub fn decode_binary(mut b: Bytes, c: &ColumnPlan) -> Value {
         PgType::Timestamptz if c.ty == LogicalType::TimeMs => Value::TimeMs((b.i64() + FROM_1970_US) / 1000),
         PgType::Timestamptz => Value::TimeUs(b.i64() + FROM_1970_US),
         PgType::Text => Value::Text(String::from_utf8(b.take(b.0.len()).to_vec()).expect("UTF-8")),
-        PgType::Date => {
-            let days = b.i32() + 10_957;
-            Value::Text(spelled::date_text(days).expect("years 1 to 9999"))
+        PgType::Spelled(ty) => {
+            let mut text = Vec::new();
+            (ty.forms().expect("it has forms").postgresql.push)(b.take(b.0.len()), &mut text)
+                .expect("a cell");
+            Value::Text(String::from_utf8(text).expect("UTF-8"))
         }
-        PgType::Bytea => Value::Text(spelled::digits(b.take(b.0.len()))),
+        PgType::Bytea => Value::Text(hex::digits(b.take(b.0.len()))),
         PgType::Decimal => Value::Text(numeric_text(b.take(b.0.len())).expect("a decimal")),
-        PgType::Uuid => Value::Text(uuid_text(b.take(16).try_into().expect("16 bytes"))),
         list if !matches!(list, PgType::Float8List | PgType::Int8List) || with_nulls(c) => {
             let (dimensions, _, oid, length, bound) = (b.i32(), b.i32(), b.i32(), b.i32(), b.i32());
             assert_eq!((dimensions, bound), (1, 1));
@@ -325,9 +322,9 @@ pub fn rowbinary_cell(bytes: &[u8], at: &mut usize, column: &ColumnPlan) -> Valu
         LogicalType::Blob => {
             let end = length(at);
             *at += end;
-            Value::Text(spelled::digits(&bytes[*at - end..*at]))
+            Value::Text(hex::digits(&bytes[*at - end..*at]))
         }
-        LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
+        text if text.is_text() => {
             let end = length(at);
             *at += end;
             Value::Text(String::from_utf8(bytes[*at - end..*at].to_vec()).expect("UTF-8"))
@@ -395,7 +392,7 @@ pub fn mysql_cell(b: &mut Bytes, ty: LogicalType) -> Value {
             };
             let bytes = b.take(length as usize);
             if ty == LogicalType::Blob {
-                return Value::Text(spelled::digits(bytes));
+                return Value::Text(hex::digits(bytes));
             }
             let text = String::from_utf8(bytes.to_vec()).expect("UTF-8");
             parse(Some(&text), ty, "")

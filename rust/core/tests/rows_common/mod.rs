@@ -136,7 +136,7 @@ pub fn every_kind(series: u64) -> TablePlan {
             "list_i64",
             json!({"kind": "array", "of": {"kind": "sequence", "start": 0, "step": 1}, "min_items": 3, "max_items": 3}),
         ),
-        column("days", "date", json!({"kind": "days", "from": "0001-01-01", "to": "9999-12-31"})),
+        column("days", "date", json!({"kind": "between", "from": "0001-01-01", "to": "9999-12-31"})),
         column("bytes", "blob", json!({"kind": "bytes", "min_bytes": 0, "max_bytes": 20})),
         column("document", "json", json!({"kind": "document", "max_items": 5, "max_chars": 9})),
         column("bits", "bit", json!({"kind": "bits", "bits": 64})),

@@ -39,7 +39,7 @@ pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
             LogicalType::U16 if signed => DataType::Int32,
             LogicalType::U32 | LogicalType::U64 if signed => DataType::Int64,
             LogicalType::Text if c.wire == "BLOB" => DataType::Binary,
-            ty => data_type(ty),
+            ty => ty.arrow(),
         };
         let field = Field::new(&c.name, ty, true);
         match c.gen.as_ref().and_then(GenPlan::bits).filter(|_| c.ty == LogicalType::Bit) {
@@ -48,33 +48,6 @@ pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
         }
     };
     Arc::new(Schema::new(columns.iter().map(field).collect::<Vec<_>>()))
-}
-
-pub fn data_type(ty: LogicalType) -> DataType {
-    let list = |item| DataType::List(Arc::new(Field::new_list_field(item, true)));
-    match ty {
-        LogicalType::Bool => DataType::Boolean,
-        LogicalType::I16 => DataType::Int16,
-        LogicalType::I32 => DataType::Int32,
-        LogicalType::I64 => DataType::Int64,
-        LogicalType::U8 => DataType::UInt8,
-        LogicalType::U16 => DataType::UInt16,
-        LogicalType::U32 => DataType::UInt32,
-        LogicalType::U64 => DataType::UInt64,
-        LogicalType::F32 => DataType::Float32,
-        LogicalType::F64 => DataType::Float64,
-        LogicalType::TimeMs => DataType::Timestamp(TimeUnit::Millisecond, Some(UTC.into())),
-        LogicalType::TimeUs => DataType::Timestamp(TimeUnit::Microsecond, Some(UTC.into())),
-        LogicalType::Text
-        | LogicalType::Date
-        | LogicalType::Uuid
-        | LogicalType::Decimal
-        | LogicalType::Json
-        | LogicalType::Bit
-        | LogicalType::Enum => DataType::Utf8,
-        LogicalType::Blob => DataType::Binary,
-        ty => list(data_type(ty.item().expect("every other type is of lists"))),
-    }
 }
 
 /// One batch of `schema`, which is `schema_of` the columns' table.

@@ -9,6 +9,7 @@ use super::adbc::{Adbc, Driven};
 use super::{Context, Outcome};
 use inrush_rows::error::Error;
 use inrush_rows::plan::{ColumnPlan, LogicalType};
+use inrush_rows::types::Holds;
 
 const DRIVEN: Driven = Driven {
     // Times are stored in UTC; without this they would be shown, cut and grouped in the machine's own zone.
@@ -29,39 +30,24 @@ fn most_rows(columns: &[ColumnPlan]) -> Option<usize> {
 }
 
 /// The type that holds what arrives of this one as it is.
-fn uncast(ty: LogicalType) -> &'static str {
-    match ty {
-        LogicalType::Bool => "BOOLEAN",
-        LogicalType::I16 => "SMALLINT",
-        LogicalType::I32 => "INTEGER",
-        LogicalType::I64 => "BIGINT",
-        LogicalType::U8 => "UTINYINT",
-        LogicalType::U16 => "USMALLINT",
-        LogicalType::U32 => "UINTEGER",
-        LogicalType::U64 => "UBIGINT",
-        LogicalType::F32 => "FLOAT",
-        LogicalType::F64 => "DOUBLE",
-        LogicalType::TimeMs | LogicalType::TimeUs => "TIMESTAMPTZ",
-        LogicalType::Text
-        | LogicalType::Date
-        | LogicalType::Uuid
-        | LogicalType::Decimal
-        | LogicalType::Json
-        | LogicalType::Bit
-        | LogicalType::Enum => "VARCHAR",
-        LogicalType::Blob => "BLOB",
-        LogicalType::ListF64 => "DOUBLE[]",
-        LogicalType::ListI64 => "BIGINT[]",
-        LogicalType::ListBool => "BOOLEAN[]",
-        LogicalType::ListI16 => "SMALLINT[]",
-        LogicalType::ListI32 => "INTEGER[]",
-        LogicalType::ListU8 => "UTINYINT[]",
-        LogicalType::ListU16 => "USMALLINT[]",
-        LogicalType::ListU32 => "UINTEGER[]",
-        LogicalType::ListU64 => "UBIGINT[]",
-        LogicalType::ListF32 => "FLOAT[]",
-        LogicalType::ListText => "VARCHAR[]",
-    }
+fn uncast(ty: LogicalType) -> String {
+    let name = match ty.holds() {
+        Holds::Truth => "BOOLEAN",
+        Holds::Signed(16) => "SMALLINT",
+        Holds::Signed(32) => "INTEGER",
+        Holds::Signed(_) => "BIGINT",
+        Holds::Unsigned(8) => "UTINYINT",
+        Holds::Unsigned(16) => "USMALLINT",
+        Holds::Unsigned(32) => "UINTEGER",
+        Holds::Unsigned(_) => "UBIGINT",
+        Holds::Float(32) => "FLOAT",
+        Holds::Float(_) => "DOUBLE",
+        Holds::Time(_) => "TIMESTAMPTZ",
+        Holds::Text | Holds::Spelled | Holds::Bits => "VARCHAR",
+        Holds::Bytes => "BLOB",
+        Holds::List(item) => return format!("{}[]", uncast(item)),
+    };
+    name.to_owned()
 }
 
 /// A file that all sessions share; `duckdb://` alone is a database in memory.

@@ -6,8 +6,9 @@ use super::mismatch;
 use crate::error::Error;
 use crate::plan::{ColumnPlan, GenPlan, LogicalType, TablePlan};
 use crate::rows::decimals::decimal_units;
-use crate::rows::spelled::date_days;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+use crate::types::date::date_days;
+use crate::types::Holds;
 
 /// A type without NULL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -148,45 +149,38 @@ impl ChType {
 
 impl Plain {
     pub fn usual(column: &ColumnPlan) -> Plain {
-        match column.ty {
-            LogicalType::Bool | LogicalType::U8 => Plain::UInt8,
-            LogicalType::I16 => Plain::Int16,
-            LogicalType::I32 => Plain::Int32,
-            LogicalType::I64 | LogicalType::TimeMs | LogicalType::TimeUs => Plain::Int64,
-            LogicalType::U16 => Plain::UInt16,
-            LogicalType::U32 => Plain::UInt32,
-            LogicalType::U64 | LogicalType::Bit => Plain::UInt64,
-            LogicalType::F32 => Plain::Float32,
-            LogicalType::F64 => Plain::Float64,
-            LogicalType::Text
-            | LogicalType::Date
-            | LogicalType::Uuid
-            | LogicalType::Blob
-            | LogicalType::Json => Plain::String,
-            LogicalType::Enum => Plain::Enum,
-            LogicalType::Decimal => match column.gen {
+        match (column.ty, column.ty.holds()) {
+            (LogicalType::Enum, _) => Plain::Enum,
+            (LogicalType::Decimal, _) => match column.gen {
                 Some(GenPlan::Decimal { precision, scale, .. }) => {
                     Plain::Decimal { precision: precision as u8, scale: scale as u8 }
                 }
                 _ => Plain::String,
             },
-            LogicalType::ListF64 if !column.has_null_items() => Plain::ListF64,
-            LogicalType::ListI64 if !column.has_null_items() => Plain::ListI64,
-            list => {
-                let item = match list.item().expect("every other type is of lists") {
-                    LogicalType::Bool | LogicalType::U8 => Item::UInt8,
-                    LogicalType::I16 => Item::Int16,
-                    LogicalType::I32 => Item::Int32,
-                    LogicalType::U16 => Item::UInt16,
-                    LogicalType::U32 => Item::UInt32,
-                    LogicalType::U64 => Item::UInt64,
-                    LogicalType::F32 => Item::Float32,
-                    LogicalType::F64 => Item::Float64,
-                    LogicalType::Text => Item::String,
-                    _ => Item::Int64,
-                };
-                Plain::List { item, nullable: column.has_null_items() }
-            }
+            (LogicalType::ListF64, _) if !column.has_null_items() => Plain::ListF64,
+            (LogicalType::ListI64, _) if !column.has_null_items() => Plain::ListI64,
+            (_, Holds::List(item)) => Plain::List {
+                item: Item::of(Plain::of(item.holds()))
+                    .expect("no list holds lists, and every other type is an item"),
+                nullable: column.has_null_items(),
+            },
+            (_, holds) => Plain::of(holds),
+        }
+    }
+
+    /// Of what is no list.
+    fn of(holds: Holds) -> Plain {
+        match holds {
+            Holds::Truth | Holds::Unsigned(8) => Plain::UInt8,
+            Holds::Signed(16) => Plain::Int16,
+            Holds::Signed(32) => Plain::Int32,
+            Holds::Signed(_) | Holds::Time(_) => Plain::Int64,
+            Holds::Unsigned(16) => Plain::UInt16,
+            Holds::Unsigned(32) => Plain::UInt32,
+            Holds::Unsigned(_) | Holds::Bits => Plain::UInt64,
+            Holds::Float(32) => Plain::Float32,
+            Holds::Float(_) => Plain::Float64,
+            Holds::Text | Holds::Bytes | Holds::Spelled | Holds::List(_) => Plain::String,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Numbers and times as decimal text, eight digits at a time.
 
 use super::tail::Tail;
-use crate::rows::calendar;
+use crate::types::calendar;
 
 /// Longest integer: 20 digits, or a sign and 19.
 pub(super) const INTEGER_BYTES: usize = 20;

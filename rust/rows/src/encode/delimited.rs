@@ -8,8 +8,8 @@ use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan, DUMPED};
-use crate::rows::spelled::hex_text;
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
+use crate::types::hex::hex_text;
 
 /// What distinguishes the delimited formats.
 pub(super) trait Style: Send {

@@ -165,16 +165,8 @@ pub fn push_json(list: &mut ListValues, item: LogicalType, text: &str) -> Option
     Some(())
 }
 
-/// A whole number that the type holds.
+/// A whole number that the type holds; any bits are a u64.
 pub fn within(item: LogicalType, value: i64) -> Option<i64> {
-    let range = match item {
-        LogicalType::Bool => 0..=1,
-        LogicalType::I16 => i16::MIN.into()..=i16::MAX.into(),
-        LogicalType::I32 => i32::MIN.into()..=i32::MAX.into(),
-        LogicalType::U8 => 0..=u8::MAX.into(),
-        LogicalType::U16 => 0..=u16::MAX.into(),
-        LogicalType::U32 => 0..=u32::MAX.into(),
-        _ => i64::MIN..=i64::MAX,
-    };
-    range.contains(&value).then_some(value)
+    let (least, most) = item.range().filter(|_| item != LogicalType::U64).unwrap_or((i64::MIN, i64::MAX));
+    (least..=most).contains(&value).then_some(value)
 }

@@ -6,8 +6,9 @@ use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
-use crate::rows::calendar;
 use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use crate::types::calendar;
+use crate::types::Holds;
 
 /// Types of values on the wire (`enum_field_types`, with the flag for unsigned).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,29 +25,26 @@ pub enum MyType {
     Double,
     Datetime,
     Blob,
-    /// Texts, dates, UUIDs and decimals as text, and lists as JSON.
+    /// Texts, and what travels as text; lists as JSON.
     String,
 }
 
 impl MyType {
     pub fn of(ty: LogicalType) -> MyType {
-        match ty {
-            LogicalType::Bool => MyType::Tiny,
-            LogicalType::I16 => MyType::Short,
-            LogicalType::I32 => MyType::Long,
-            LogicalType::I64 => MyType::LongLong,
-            LogicalType::U8 => MyType::UnsignedTiny,
-            LogicalType::U16 => MyType::UnsignedShort,
-            LogicalType::U32 => MyType::UnsignedLong,
-            LogicalType::U64 | LogicalType::Bit => MyType::UnsignedLongLong,
-            LogicalType::F32 => MyType::Float,
-            LogicalType::F64 => MyType::Double,
-            LogicalType::TimeMs | LogicalType::TimeUs => MyType::Datetime,
-            LogicalType::Text | LogicalType::Date | LogicalType::Uuid | LogicalType::Decimal => {
-                MyType::String
-            }
-            LogicalType::Blob => MyType::Blob,
-            _ => MyType::String,
+        match ty.holds() {
+            Holds::Truth => MyType::Tiny,
+            Holds::Signed(16) => MyType::Short,
+            Holds::Signed(32) => MyType::Long,
+            Holds::Signed(_) => MyType::LongLong,
+            Holds::Unsigned(8) => MyType::UnsignedTiny,
+            Holds::Unsigned(16) => MyType::UnsignedShort,
+            Holds::Unsigned(32) => MyType::UnsignedLong,
+            Holds::Unsigned(_) | Holds::Bits => MyType::UnsignedLongLong,
+            Holds::Float(32) => MyType::Float,
+            Holds::Float(_) => MyType::Double,
+            Holds::Time(_) => MyType::Datetime,
+            Holds::Bytes => MyType::Blob,
+            Holds::Text | Holds::Spelled | Holds::List(_) => MyType::String,
         }
     }
 
@@ -370,10 +368,7 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
             let time = Day::default().time(time, per_s).ok_or_else(unfit)?;
             out.extend_from_slice(&time.to_le_bytes()[..TIME_BYTES]);
         }
-        (
-            LogicalType::Text | LogicalType::Uuid | LogicalType::Decimal | LogicalType::Enum,
-            Value::Text(v),
-        ) => {
+        (ty, Value::Text(v)) if ty.is_text() && ty.entry().bound => {
             let (head, bytes) = length(v.len() as u64);
             out.extend_from_slice(&head.to_le_bytes()[..bytes.min(8)]);
             if bytes == LENGTH_BYTES {

@@ -6,8 +6,9 @@
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
-use crate::rows::spelled::{uuid_bytes, uuid_text};
 use crate::rows::{Column, Columns, Value, Values};
+use crate::types::uuid::{uuid_bytes, uuid_text};
+use crate::types::Holds;
 
 /// A type of NDB, with its number in `NdbDictionary::Column::Type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,21 +56,19 @@ impl Kind {
 
     /// Of a column whose wire type is not said; None where inrush makes no column of NDB of this type.
     fn usual(ty: LogicalType) -> Option<Kind> {
-        use LogicalType::*;
-        Some(match ty {
-            Bool | U8 => Kind::Unsigned(1),
-            I16 => Kind::Signed(2),
-            U16 => Kind::Unsigned(2),
-            I32 => Kind::Signed(4),
-            U32 => Kind::Unsigned(4),
-            I64 | TimeMs | TimeUs => Kind::Signed(8),
-            U64 | Bit => Kind::Unsigned(8),
-            F32 => Kind::Float,
-            F64 => Kind::Double,
-            Uuid => Kind::Fixed(16),
-            Date => Kind::Fixed(10),
-            Text | Enum => Kind::Variable(SHORT),
-            _ => return None,
+        Some(match (ty, ty.holds()) {
+            (LogicalType::Uuid, _) => Kind::Fixed(16),
+            (LogicalType::Date, _) => Kind::Fixed(10),
+            (LogicalType::Decimal | LogicalType::Json, _) => return None,
+            (_, Holds::Truth) => Kind::Unsigned(1),
+            (_, Holds::Signed(bits)) => Kind::Signed((bits / 8) as u8),
+            (_, Holds::Unsigned(bits)) => Kind::Unsigned((bits / 8) as u8),
+            (_, Holds::Time(_)) => Kind::Signed(8),
+            (_, Holds::Bits) => Kind::Unsigned(8),
+            (_, Holds::Float(32)) => Kind::Float,
+            (_, Holds::Float(_)) => Kind::Double,
+            (_, Holds::Text | Holds::Spelled) => Kind::Variable(SHORT),
+            (_, Holds::Bytes | Holds::List(_)) => return None,
         })
     }
 

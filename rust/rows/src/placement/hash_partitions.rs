@@ -4,12 +4,13 @@
 //! remainder names the partition (PostgreSQL 11 and later; `satisfies_hash_partition` says the same in a test).
 
 use super::KeyColumn;
-use crate::encode::pgcopy::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
+use crate::encode::pgcopy::POSTGRES_EPOCH_US;
 use crate::error::Error;
 use crate::plan::ColumnPlan;
 use crate::rows::lookup3::{hash_bytes, hash_i64, hash_u32};
-use crate::rows::spelled::{date_days, uuid_bytes};
 use crate::rows::{Column, Columns, Values};
+use crate::types::date::{date_days, POSTGRES_EPOCH_DAYS};
+use crate::types::uuid::uuid_bytes;
 
 /// How the values of one key column are hashed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -195,8 +195,8 @@ pub enum GenPlan {
         #[serde(default)]
         per: Per,
     },
-    /// Days of the calendar, `2026-01-31`.
-    Days {
+    /// Values of the column's type by their order, in its text: days, `2026-01-31`.
+    Between {
         from: String,
         to: String,
         #[serde(default)]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::GenPlan;
+use crate::types::LogicalType;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -55,90 +56,6 @@ pub struct NotFinite {
     pub inf_ppm: u32,
     #[serde(default)]
     pub minus_inf_ppm: u32,
-}
-
-/// What a value means, independent of any engine. `docs/engines.md` maps it to each of them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LogicalType {
-    Bool,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F32,
-    F64,
-    /// Milliseconds since 1970 UTC.
-    TimeMs,
-    /// Microseconds since 1970 UTC.
-    TimeUs,
-    Text,
-    ListF64,
-    ListI64,
-    ListBool,
-    ListI16,
-    ListI32,
-    ListU8,
-    ListU16,
-    ListU32,
-    ListU64,
-    ListF32,
-    ListText,
-    /// A day as `2026-01-31`.
-    Date,
-    /// `00112233-4455-6677-8899-aabbccddeeff`.
-    Uuid,
-    /// A number of so many digits behind the point as its type has: `-12.30`. Its generator knows how many.
-    Decimal,
-    /// Bytes of any value.
-    Blob,
-    /// A text of a closed set, which its generator names.
-    Enum,
-    /// A document of JSON in its shortest form: no blanks outside of its texts.
-    Json,
-    /// A string of 1 to 64 bits, as the number that they are. Its generator knows how many.
-    Bit,
-}
-
-impl LogicalType {
-    pub const LISTS: [LogicalType; 11] = [
-        LogicalType::ListF64,
-        LogicalType::ListI64,
-        LogicalType::ListBool,
-        LogicalType::ListI16,
-        LogicalType::ListI32,
-        LogicalType::ListU8,
-        LogicalType::ListU16,
-        LogicalType::ListU32,
-        LogicalType::ListU64,
-        LogicalType::ListF32,
-        LogicalType::ListText,
-    ];
-
-    /// Of a list, the type of its items.
-    pub fn item(self) -> Option<LogicalType> {
-        Some(match self {
-            LogicalType::ListF64 => LogicalType::F64,
-            LogicalType::ListI64 => LogicalType::I64,
-            LogicalType::ListBool => LogicalType::Bool,
-            LogicalType::ListI16 => LogicalType::I16,
-            LogicalType::ListI32 => LogicalType::I32,
-            LogicalType::ListU8 => LogicalType::U8,
-            LogicalType::ListU16 => LogicalType::U16,
-            LogicalType::ListU32 => LogicalType::U32,
-            LogicalType::ListU64 => LogicalType::U64,
-            LogicalType::ListF32 => LogicalType::F32,
-            LogicalType::ListText => LogicalType::Text,
-            _ => return None,
-        })
-    }
-
-    pub fn is_list(self) -> bool {
-        self.item().is_some()
-    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,12 +3,11 @@
 
 use serde_json::{json, Map, Value as JsonValue};
 
-use crate::plan::LogicalType;
+use crate::types::{filled_by, LogicalType};
 
 pub struct Kind {
     pub name: &'static str,
     pub about: &'static str,
-    pub types: &'static [LogicalType],
     pub params: &'static [Param],
 }
 
@@ -20,21 +19,6 @@ pub struct Param {
     pub default: Option<&'static str>,
     pub about: &'static str,
 }
-
-use LogicalType::*;
-const INTEGERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64];
-const WIDE: &[LogicalType] = &[I64, U64];
-const COUNTS: &[LogicalType] = &[I32, I64, U32, U64];
-const NUMBERS: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, F32, F64];
-const DERIVED: &[LogicalType] = &[I16, I32, I64, U8, U16, U32, U64, TimeMs, TimeUs];
-const TIMES: &[LogicalType] = &[TimeMs, TimeUs];
-const TEXTS: &[LogicalType] = &[Text];
-const BLOBS: &[LogicalType] = &[Blob];
-const DATES: &[LogicalType] = &[Date];
-const DOCUMENTS: &[LogicalType] = &[Json];
-const BITS_OF: &[LogicalType] = &[Bit, U8, U16, U32, U64];
-const UUIDS: &[LogicalType] = &[Uuid, Text];
-const ANY: &[LogicalType] = &[Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text, Enum];
 
 const fn need(name: &'static str, ty: &'static str, about: &'static str) -> Param {
     Param { name, ty, required: true, default: None, about }
@@ -62,41 +46,35 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "sequence",
         about: "start + step * row",
-        types: COUNTS,
         params: &[need("start", "integer", "value of row 0"), need("step", "integer", "from row to row")],
     },
     Kind {
         name: "constant",
         about: "the same value in every row",
-        types: ANY,
         params: &[need("value", "any", "of the column's type; times as integers in their unit"), BITS],
     },
-    Kind { name: "version", about: "0, and after an update by key the number of the call that made it", types: COUNTS, params: &[] },
-    Kind { name: "cycle", about: "from … to, again and again, along the places", types: INTEGERS, params: &[FROM, TO, EVERY] },
-    Kind { name: "shuffled", about: "from … to in random order, each once a round, by row", types: INTEGERS, params: &[FROM, TO] },
-    Kind { name: "uniform", about: "every value from … to equally often", types: NUMBERS, params: &[FROM, TO, BITS, PER] },
+    Kind { name: "version", about: "0, and after an update by key the number of the call that made it", params: &[] },
+    Kind { name: "cycle", about: "from … to, again and again, along the places", params: &[FROM, TO, EVERY] },
+    Kind { name: "shuffled", about: "from … to in random order, each once a round, by row", params: &[FROM, TO] },
+    Kind { name: "uniform", about: "every value from … to equally often", params: &[FROM, TO, BITS, PER] },
     Kind {
         name: "normal",
         about: "normal, rounded",
-        types: NUMBERS,
         params: &[need("mean", "number", "mean"), need("sd", "number", "standard deviation"), MIN, MAX, BITS, PER],
     },
     Kind {
         name: "lognormal",
         about: "median * exp(sigma * Z), rounded",
-        types: NUMBERS,
         params: &[need("median", "number", "median"), need("sigma", "number", "sd of the logarithm"), MIN, MAX, BITS, PER],
     },
     Kind {
         name: "poisson",
         about: "Poisson counts",
-        types: INTEGERS,
         params: &[need("mean", "number", "mean, up to 10,000"), PER],
     },
     Kind {
         name: "beta",
         about: "scale * Beta(a, b), rounded",
-        types: NUMBERS,
         params: &[
             need("a", "number", "first shape"),
             need("b", "number", "second shape"),
@@ -108,7 +86,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "zipf",
         about: "ranks 1 … n with probability ∝ rank^-exponent",
-        types: INTEGERS,
         params: &[
             need("n", "integer", "number of ranks"),
             EXPONENT,
@@ -120,7 +97,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "categorical",
         about: "one of a list of values",
-        types: &[I16, I32, I64, U8, U16, U32, U64, Text, Enum],
         params: &[
             need("values", "list", "integers or texts, as the column"),
             or("weights", "list of numbers", "[]", "one per value; equal if absent"),
@@ -130,13 +106,11 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "flag",
         about: "true or 1 with a given share",
-        types: &[Bool, I16, I32, I64, U8, U16, U32, U64],
         params: &[need("true_ppm", "integer", "share of ones, parts per million"), PER],
     },
     Kind {
         name: "counter",
         about: "never falls within a series, except at a reset or wrap",
-        types: INTEGERS,
         params: &[
             or("start_from", "integer", "0", "smallest start of a series"),
             or("start_to", "integer", "0", "largest start of a series; start_from if smaller"),
@@ -157,21 +131,18 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "ratio",
         about: "floor(of * numerator / denominator), the ratio to 2^-32",
-        types: WIDE,
         params: &[OF, need("numerator", "integer", "of the ratio"), need("denominator", "integer", "of the ratio")],
     },
-    Kind { name: "sum", about: "sum of other columns", types: WIDE, params: &[need("of", "list of columns", "the columns")] },
+    Kind { name: "sum", about: "sum of other columns", params: &[need("of", "list of columns", "the columns")] },
     Kind {
         name: "difference",
         about: "of - minus; u64 stops at 0",
-        types: WIDE,
         params: &[OF, need("minus", "column", "what is taken away")],
     },
-    Kind { name: "offset", about: "of + uniform from … to, in the column's unit", types: DERIVED, params: &[OF, FROM, TO] },
+    Kind { name: "offset", about: "of + uniform from … to, in the column's unit", params: &[OF, FROM, TO] },
     Kind {
         name: "excess",
         about: "grows with a lognormal counter in the series whose mean rate is above a threshold, else 0; stops at its width",
-        types: WIDE,
         params: &[
             OF,
             need("above_per_s", "integer", "threshold of the mean rate"),
@@ -180,17 +151,15 @@ pub const KINDS: &[Kind] = &[
             need("width_bits", "integer", "width of the counter"),
         ],
     },
-    Kind { name: "walk", about: "wanders between from and to along the sweeps of a series", types: NUMBERS, params: &[FROM, TO, BITS] },
+    Kind { name: "walk", about: "wanders between from and to along the sweeps of a series", params: &[FROM, TO, BITS] },
     Kind {
         name: "sweep_time",
         about: "epoch + sweep * the table's period + jitter",
-        types: TIMES,
         params: &[or("jitter_ms", "integer", "0", "0 … this, per row; below the period")],
     },
     Kind {
         name: "time",
         about: "epoch + row * period + jitter",
-        types: TIMES,
         params: &[
             need("period_us", "integer", "from row to row"),
             or("jitter_us", "integer", "0", "0 … this; below the period"),
@@ -199,7 +168,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "series_time",
         about: "epoch + sweep * a period of the series' own, log-normal over the series, shifted by a part of it, + jitter",
-        types: TIMES,
         params: &[
             need("median_period_ms", "number", "median of the periods"),
             need("sigma", "number", "sd of their logarithm"),
@@ -209,7 +177,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "pattern",
         about: "unique 64-bit numbers: hexadecimal prefix, then scattered bits",
-        types: WIDE,
         params: &[
             need("prefix", "text", "up to 15 hexadecimal digits; from 8 on the numbers exceed 2^63"),
             EVERY,
@@ -219,13 +186,11 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "uuid",
         about: "a UUID of version 4's shape for each place, no two equal; in a text column its 36 characters",
-        types: UUIDS,
         params: &[],
     },
     Kind {
         name: "decimal",
         about: "numbers of the column's digits, of every length and sign, the greatest and the least among them",
-        types: &[Decimal],
         params: &[
             or("precision", "integer", "0", "digits; those of the column's type"),
             or("scale", "integer", "0", "digits behind the point; those of the column's type"),
@@ -235,7 +200,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "format",
         about: "text from integer generators",
-        types: TEXTS,
         params: &[
             need("pattern", "text", "%d %5d %05d %x %08x %c (letter a + value) %%"),
             need("fields", "list of generators", "one per field, at most 8"),
@@ -245,7 +209,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "text",
         about: "random letters",
-        types: TEXTS,
         params: &[
             need("min_bytes", "integer", "shortest"),
             need("max_bytes", "integer", "longest; the same for CHAR(n)"),
@@ -256,23 +219,20 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "bytes",
         about: "random bytes of every value",
-        types: BLOBS,
         params: &[need("min_bytes", "integer", "shortest"), need("max_bytes", "integer", "longest"), PER],
     },
     Kind {
-        name: "days",
-        about: "every day from … to equally often",
-        types: DATES,
+        name: "between",
+        about: "every value from … to equally often: days",
         params: &[
-            need("from", "text", "first day, as 2026-01-31"),
-            need("to", "text", "last day"),
+            need("from", "text", "first value, as 2026-01-31"),
+            need("to", "text", "last value"),
             PER,
         ],
     },
     Kind {
         name: "document",
         about: "documents of JSON with a number, a truth value, a list of numbers, texts and lists, and a text",
-        types: DOCUMENTS,
         params: &[
             or("min_items", "integer", "0", "items of the shortest list"),
             need("max_items", "integer", "items of the longest list"),
@@ -284,7 +244,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "bits",
         about: "strings of bits: every one equally often, or those of numbers",
-        types: BITS_OF,
         params: &[
             or("bits", "integer", "0", "how many; those of the column's type"),
             may("of", "generator", "gives the number that the bits are, 0 or above; every number if absent"),
@@ -294,7 +253,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "array",
         about: "a list of values of another generator",
-        types: &LogicalType::LISTS,
         params: &[
             need("of", "generator", "sequence, constant, uniform, normal, lognormal, poisson, beta, zipf, categorical or flag, by row; of texts constant, categorical, format or text"),
             need("min_items", "integer", "shortest"),
@@ -308,7 +266,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "foreign",
         about: "the value that a column of another table has for a random series",
-        types: &[I16, I32, I64, U8, U16, U32, U64, Text, Uuid],
         params: &[
             need("stream", "text", "stream of the other table"),
             need("column", "text", "its column"),
@@ -320,7 +277,6 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "job",
         about: "numbers of jobs: powers of two of neighbouring series, one after the other",
-        types: &[I64],
         params: &[
             need("from", "integer", "smallest number"),
             need("smallest", "integer", "series of the smallest job, a power of two"),
@@ -333,11 +289,17 @@ pub const KINDS: &[Kind] = &[
     Kind {
         name: "chunk",
         about: "what a row's place in the files of `chunks` says",
-        types: INTEGERS,
         params: &[need("part", "scan|letter|frame|source|file|chunk_id|key", "of the key, or of the file")],
     },
-    Kind { name: "rank", about: "place of a series within its job", types: INTEGERS, params: &[OF] },
+    Kind { name: "rank", about: "place of a series within its job", params: &[OF] },
 ];
+
+impl Kind {
+    /// That it fills, as the table of types says.
+    pub fn types(&self) -> Vec<LogicalType> {
+        filled_by(self.name)
+    }
+}
 
 pub fn kind(name: &str) -> &'static Kind {
     KINDS.iter().find(|kind| kind.name == name).expect("every variant of GenPlan is listed: a test says so")
@@ -353,7 +315,7 @@ pub fn generators_json() -> String {
             }
             (p.name.to_string(), entry)
         });
-        let types = serde_json::to_value(kind.types).expect("types have names");
+        let types = serde_json::to_value(kind.types()).expect("types have names");
         let params: Map<String, JsonValue> = params.collect();
         (kind.name.to_string(), json!({"about": kind.about, "types": types, "params": params}))
     });

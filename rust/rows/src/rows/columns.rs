@@ -1,8 +1,9 @@
 //! A batch of rows by column: what generators fill, encoders read and scans return.
 
 use super::order::Cursor;
-use super::spelled::digits;
 use crate::plan::{LogicalType, TablePlan};
+use crate::types::hex::digits;
+use crate::types::Holds;
 
 /// Rows `first_row .. first_row + rows` of one table. Buffers are reused between batches.
 #[derive(Debug, Clone, Default)]
@@ -31,7 +32,7 @@ pub enum Values {
     I64(Vec<i64>),
     F32(Vec<f32>),
     F64(Vec<f64>),
-    /// Text; Date, Uuid and Decimal in their one form.
+    /// Texts, and what travels as text in one form; bytes of a blob.
     Text(TextValues),
     List(ListValues),
 }
@@ -190,26 +191,13 @@ impl ListValues {
 
 impl Values {
     pub fn for_type(ty: LogicalType) -> Values {
-        match ty {
-            LogicalType::Bool | LogicalType::I16 | LogicalType::I32 | LogicalType::U8 | LogicalType::U16 => {
-                Values::I32(Vec::new())
-            }
-            LogicalType::I64
-            | LogicalType::U32
-            | LogicalType::U64
-            | LogicalType::Bit
-            | LogicalType::TimeMs
-            | LogicalType::TimeUs => Values::I64(Vec::new()),
-            LogicalType::F32 => Values::F32(Vec::new()),
-            LogicalType::F64 => Values::F64(Vec::new()),
-            LogicalType::Text
-            | LogicalType::Date
-            | LogicalType::Uuid
-            | LogicalType::Decimal
-            | LogicalType::Blob
-            | LogicalType::Json
-            | LogicalType::Enum => Values::Text(TextValues::default()),
-            list => Values::List(ListValues::of(list.item().expect("every other type is of lists"))),
+        match ty.holds() {
+            Holds::Truth | Holds::Signed(..=32) | Holds::Unsigned(..=16) => Values::I32(Vec::new()),
+            Holds::Signed(_) | Holds::Unsigned(_) | Holds::Bits | Holds::Time(_) => Values::I64(Vec::new()),
+            Holds::Float(32) => Values::F32(Vec::new()),
+            Holds::Float(_) => Values::F64(Vec::new()),
+            Holds::Text | Holds::Bytes | Holds::Spelled => Values::Text(TextValues::default()),
+            Holds::List(item) => Values::List(ListValues::of(item)),
         }
     }
 

@@ -12,11 +12,12 @@ use super::generate::RowGen;
 use super::hash::mix;
 use super::integers::{period_and_phase, IntGenerator, TimeBy};
 use super::order::Ordered;
-use super::spelled::{hex_bytes, uuid_bytes};
 use super::text::TextGenerator;
 use super::uuids::Uuids;
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
+use crate::types::hex::hex_bytes;
+use crate::types::uuid::uuid_bytes;
 
 /// Finds rows of one generator by the values of its identity columns; 16 bytes per series.
 ///
@@ -324,9 +325,16 @@ pub(super) fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
         (Value::I64(v), LogicalType::Decimal) => hash_bytes(v.to_string().as_bytes()),
         (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
         (Value::U64(v), _) => *v,
-        (Value::Text(text), LogicalType::Uuid) => hash_bytes(&uuid_bytes(text.as_bytes())?),
         (Value::Text(text), LogicalType::Blob) => hash_bytes(&hex_bytes(text.as_bytes())?),
-        (Value::Text(text), _) => hash_bytes(text.as_bytes()),
+        (Value::Text(text), ty) => match ty.forms() {
+            None => hash_bytes(text.as_bytes()),
+            // Whichever spelling the engine gives.
+            Some(forms) => {
+                let mut form = Vec::with_capacity(forms.longest);
+                (forms.push)(text.as_bytes(), &mut form)?;
+                hash_bytes(&form)
+            }
+        },
         (Value::F64(v), _) => v.to_bits(),
         (Value::Null | Value::ListF64(_) | Value::ListI64(_) | Value::List(_), _) => return None,
     })
@@ -368,7 +376,7 @@ fn text_stays(text: &TextGenerator) -> bool {
         TextGenerator::Format { fields, .. } => fields.iter().all(IntGenerator::is_by_place),
         TextGenerator::Random { draw, .. }
         | TextGenerator::Bytes { draw, .. }
-        | TextGenerator::Days { draw, .. } => draw.is_by_place(),
+        | TextGenerator::Between { draw, .. } => draw.is_by_place(),
         TextGenerator::Document(documents) => documents.draw.is_by_place(),
         TextGenerator::Decimal(decimals) => decimals.is_by_place(),
         TextGenerator::Foreign { .. } => false,

@@ -9,7 +9,6 @@
 mod alone;
 pub mod asked;
 pub mod bits;
-pub mod calendar;
 mod catalogue;
 pub mod changes;
 mod checked;
@@ -41,7 +40,6 @@ mod remembered;
 mod row_sum;
 mod row_terms;
 pub(crate) mod simd;
-pub mod spelled;
 mod table;
 mod text;
 mod uuids;

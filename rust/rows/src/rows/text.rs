@@ -2,21 +2,18 @@
 
 use std::sync::Arc;
 
-use super::calendar::civil;
 use super::columns::TextValues;
 use super::decimals::{put_decimal, Decimals, DECIMAL_BYTES};
 use super::documents::Documents;
 use super::hash::{hash, scale};
 use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources};
 use super::simd::Level;
-use super::spelled::uuid_text;
 use super::uuids::Uuids;
-use crate::plan::Per;
+use crate::plan::{LogicalType, Per};
+use crate::types::uuid::uuid_text;
 
 /// Characters of a UUID.
 const UUID_BYTES: usize = 36;
-/// Characters of a date.
-const DATE_BYTES: usize = 10;
 /// Integers in one format, at most.
 pub const MAX_FIELDS: usize = 8;
 
@@ -44,11 +41,12 @@ pub enum TextGenerator {
         min: u64,
         range: u64,
     },
-    /// Days since 1970.
-    Days {
+    /// Values of a type that has them in an order.
+    Between {
         draw: Draw,
-        from: i32,
+        from: i64,
         range: u64,
+        ty: LogicalType,
     },
     Document(Documents),
     Uuid(Uuids),
@@ -129,11 +127,13 @@ impl TextGenerator {
                     push(i, &mut |bytes| random_bytes(hash(draw.key, index), *min, *range, bytes));
                 }
             }
-            TextGenerator::Days { draw, from, range } => {
+            TextGenerator::Between { draw, from, range, ty } => {
                 let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
+                let write =
+                    ty.forms().and_then(|forms| forms.counted.as_ref()).expect("it was compiled").write;
                 for (i, &index) in index.iter().enumerate() {
-                    let day = i64::from(*from) + scale(hash(draw.key, index), *range) as i64;
-                    push(i, &mut |bytes| write_date(day, bytes));
+                    let number = from + scale(hash(draw.key, index), *range) as i64;
+                    push(i, &mut |bytes| write(number, bytes));
                 }
             }
             TextGenerator::Document(documents) => {
@@ -175,7 +175,7 @@ impl TextGenerator {
             TextGenerator::Random { min, range, .. } | TextGenerator::Bytes { min, range, .. } => {
                 (min + range - 1) as usize
             }
-            TextGenerator::Days { .. } => DATE_BYTES,
+            TextGenerator::Between { ty, .. } => ty.forms().expect("it was compiled").longest,
             TextGenerator::Document(documents) => documents.max_bytes(),
             TextGenerator::Uuid(_) => UUID_BYTES,
             TextGenerator::Decimal(_) => DECIMAL_BYTES,
@@ -204,15 +204,6 @@ fn random_bytes(h: u64, min: u64, range: u64, bytes: &mut Vec<u8>) {
         word += 1;
         let few = (end - bytes.len()).min(8);
         bytes.extend_from_slice(&hash(h, word).to_le_bytes()[..few]);
-    }
-}
-
-fn write_date(days: i64, bytes: &mut Vec<u8>) {
-    let (year, month, day) = civil(days);
-    write_digits(year as u64, 10, 4, true, bytes);
-    for part in [month, day] {
-        bytes.push(b'-');
-        write_digits(part as u64, 10, 2, true, bytes);
     }
 }
 

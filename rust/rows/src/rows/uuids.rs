@@ -40,7 +40,7 @@ impl Uuids {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::spelled::uuid_text;
+    use crate::types::uuid::uuid_text;
     use proptest::prelude::*;
 
     proptest! {

@@ -9,9 +9,10 @@ use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::changes::Changes;
 use inrush_rows::rows::documents::compact;
-use inrush_rows::rows::spelled::{date_days, digits};
 use inrush_rows::rows::value_text;
 use inrush_rows::rows::{Alone, Column, Drawn, Generators, Picked, RowGen, SeriesIndex, Value, Values};
+use inrush_rows::types::date::date_days;
+use inrush_rows::types::hex::digits;
 
 /// Makes rows of one table again, and compares returned ones with them.
 pub struct Rows {

@@ -12,8 +12,9 @@ use arrow_schema::{DataType, TimeUnit};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::bits::bits_of_duckdb;
 use inrush_rows::rows::decimals::decimal_text;
-use inrush_rows::rows::spelled::{date_text, digits};
 use inrush_rows::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use inrush_rows::types::date::date_text;
+use inrush_rows::types::hex::digits;
 
 /// Bytes of a batch's values, without what its buffers have in reserve.
 pub fn bytes(batch: &RecordBatch) -> u64 {
@@ -205,14 +206,9 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
 
 /// Wider integers than their type, which hold no value beyond it.
 fn narrowed(out: &mut Vec<i32>, ty: LogicalType, wide: impl Iterator<Item = i64>) -> Result<(), String> {
-    let within = match ty {
-        LogicalType::I16 => i64::from(i16::MIN)..=i64::from(i16::MAX),
-        LogicalType::U8 => 0..=i64::from(u8::MAX),
-        LogicalType::U16 => 0..=i64::from(u16::MAX),
-        _ => i64::from(i32::MIN)..=i64::from(i32::MAX),
-    };
+    let (least, most) = ty.range().expect("a whole number");
     for wide in wide {
-        out.push(if within.contains(&wide) {
+        out.push(if (least..=most).contains(&wide) {
             wide as i32
         } else {
             return Err(format!("{wide}, which is no {ty:?}"));

@@ -17,16 +17,13 @@ use arrow_schema::{Field, Schema};
 
 use super::{append, bytes, value};
 use inrush_fuzz::{self as fuzz, Memory, Replay};
-use inrush_rows::plan::LogicalType::{self, *};
+use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{value_text, Column, Columns};
+use inrush_rows::types::TYPES;
 
 const KINDS: u8 = 26;
 /// A column of each type, and the texts of all values.
 const MEMORY: Memory = Memory { per_byte: 4096, constant: 1 << 20 };
-const PLAIN: [LogicalType; 19] = [
-    Bool, I16, I32, I64, U8, U16, U32, U64, F32, F64, TimeMs, TimeUs, Text, Date, Uuid, Decimal, Blob, Json,
-    Bit,
-];
 
 /// A value of 8 bytes, or NULL where the byte in front is odd.
 type Cells = Vec<Option<[u8; 8]>>;
@@ -132,7 +129,7 @@ fn is_taken(array: &ArrayRef) -> bool {
         }
         taken
     };
-    let taken = PLAIN.iter().chain(&LogicalType::LISTS).filter(|ty| into(ty)).count();
+    let taken = TYPES.iter().filter(|entry| into(&entry.ty)).count();
     assert!(bytes(&batch) < 1 << 30);
     taken > 0
 }

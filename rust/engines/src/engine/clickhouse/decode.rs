@@ -10,8 +10,8 @@ use super::Pieces;
 use crate::engine::Answer;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::decimals::decimal_text;
-use inrush_rows::rows::spelled::date_text;
 use inrush_rows::rows::{Column, Columns, ListValues, Values};
+use inrush_rows::types::date::date_text;
 
 pub use types::{signed, Type};
 

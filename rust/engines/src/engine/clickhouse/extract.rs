@@ -11,6 +11,7 @@ use crate::engine::http::Client;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{LogicalType, OpPlan};
 use inrush_rows::rows::Value;
+use inrush_rows::types::Holds;
 
 /// All that this engine has; the first one is the usual.
 pub const WAYS: [&str; 2] = ["native", ROW_BINARY];
@@ -77,14 +78,14 @@ pub fn types_of(
 }
 
 fn any_value(ty: LogicalType) -> Value {
-    match ty {
-        LogicalType::TimeMs => Value::TimeMs(0),
-        LogicalType::TimeUs => Value::TimeUs(0),
-        LogicalType::Bool => Value::Bool(false),
-        LogicalType::U64 => Value::U64(0),
-        LogicalType::F32 | LogicalType::F64 => Value::F64(0.0),
-        LogicalType::Uuid => Value::Text("00000000-0000-0000-0000-000000000000".into()),
-        LogicalType::Text | LogicalType::Decimal => Value::Text("0".into()),
+    match ty.holds() {
+        Holds::Time(1_000) => Value::TimeMs(0),
+        Holds::Time(_) => Value::TimeUs(0),
+        Holds::Truth => Value::Bool(false),
+        Holds::Unsigned(64) => Value::U64(0),
+        Holds::Float(_) => Value::F64(0.0),
+        Holds::Spelled => Value::Text(ty.forms().map_or("", |forms| forms.zero).into()),
+        Holds::Text if ty != LogicalType::Enum => Value::Text("0".into()),
         _ => Value::I64(0),
     }
 }

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use super::{Fault, Lie};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::decimals::{decimal_text, decimal_units};
-use inrush_rows::rows::spelled::uuid_text;
 use inrush_rows::rows::{Column, Columns, TextValues, Values};
 
 /// The rows as the faults would have them; `rows_before` rows have gone before these.
@@ -43,17 +42,15 @@ pub fn change(columns: &Columns, faults: &[Fault], rows_before: u64) -> Columns 
     Columns::new(kept.len(), changed.collect())
 }
 
-/// The zero of its type stands where NULL did: of texts the empty one, of UUIDs the one of zeros, of decimals that of as
-/// many digits.
+/// The zero of its type stands where NULL did: of texts the empty one, of decimals that of as many digits.
 pub fn null_to_zero(column: &mut Column, rows: usize) {
     let scale = |texts: &TextValues| {
         let there = (0..rows).find(|&row| column.is_present(row));
         there.and_then(|row| decimal_units(texts.get(row))).map_or(0, |(_, scale)| scale)
     };
     let zero = match (column.ty, &column.values) {
-        (LogicalType::Uuid, Values::Text(_)) => Some(uuid_text([0; 16]).to_vec()),
         (LogicalType::Decimal, Values::Text(texts)) => Some(decimal_text(0, scale(texts)).into_bytes()),
-        _ => None,
+        (ty, _) => ty.forms().map(|forms| forms.zero.into()),
     };
     if let (Some(zero), Values::Text(texts)) = (zero, &column.values) {
         let mut filled = TextValues::default();

@@ -2,8 +2,8 @@ use super::calls::falsify;
 use super::rows::null_to_zero;
 use super::*;
 use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::spelled::uuid_text;
 use inrush_rows::rows::{Column, ListValues, TextValues, Values};
+use inrush_rows::types::uuid::uuid_text;
 
 #[test]
 fn a_zero_is_a_value_of_the_columns_type() {

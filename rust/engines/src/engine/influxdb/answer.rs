@@ -8,6 +8,7 @@ use super::failure::Failure;
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{Column, Columns, ListValues, Value, Values};
+use inrush_rows::types::Holds;
 
 /// Rows with equal tags. A long series comes in several parts.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
@@ -182,17 +183,12 @@ pub fn value(cell: &serde_json::Value, ty: Option<LogicalType>, time: bool) -> O
         Json::Null => Value::Null,
         Json::String(text) => return text_value(text, ty),
         Json::Bool(v) if ty == LogicalType::Bool => Value::Bool(*v),
-        Json::Number(n) => match ty {
-            LogicalType::I16
-            | LogicalType::I32
-            | LogicalType::I64
-            | LogicalType::U8
-            | LogicalType::U16
-            | LogicalType::U32 => Value::I64(n.as_i64()?),
-            LogicalType::U64 | LogicalType::Bit => Value::U64(n.as_i64()? as u64),
-            LogicalType::F32 | LogicalType::F64 => Value::F64(n.as_f64()?),
-            LogicalType::TimeMs => Value::TimeMs(in_unit(n.as_i64()?, if time { 1_000_000 } else { 1 })?),
-            LogicalType::TimeUs => Value::TimeUs(in_unit(n.as_i64()?, if time { 1_000 } else { 1 })?),
+        Json::Number(n) => match ty.holds() {
+            Holds::Unsigned(64) | Holds::Bits => Value::U64(n.as_i64()? as u64),
+            Holds::Signed(_) | Holds::Unsigned(_) => Value::I64(n.as_i64()?),
+            Holds::Float(_) => Value::F64(n.as_f64()?),
+            Holds::Time(1_000) => Value::TimeMs(in_unit(n.as_i64()?, if time { 1_000_000 } else { 1 })?),
+            Holds::Time(_) => Value::TimeUs(in_unit(n.as_i64()?, if time { 1_000 } else { 1 })?),
             _ => return None,
         },
         _ => return None,
@@ -206,31 +202,20 @@ fn in_unit(time: i64, unit: i64) -> Option<i64> {
 
 /// A tag, or a field that is a text.
 pub fn text_value(text: &str, ty: LogicalType) -> Option<Value> {
-    Some(match ty {
-        LogicalType::Text
-        | LogicalType::Date
-        | LogicalType::Uuid
-        | LogicalType::Decimal
-        | LogicalType::Blob
-        | LogicalType::Json
-        | LogicalType::Enum => Value::Text(text.to_owned()),
-        LogicalType::Bool => Value::Bool(text == "t"),
-        LogicalType::I16
-        | LogicalType::I32
-        | LogicalType::I64
-        | LogicalType::U8
-        | LogicalType::U16
-        | LogicalType::U32 => Value::I64(text.parse().ok()?),
-        LogicalType::U64 | LogicalType::Bit => Value::U64(text.parse().ok()?),
-        LogicalType::F32 | LogicalType::F64 => Value::F64(text.parse().ok()?),
-        LogicalType::TimeMs => Value::TimeMs(text.parse().ok()?),
-        LogicalType::TimeUs => Value::TimeUs(text.parse().ok()?),
-        LogicalType::ListF64 => Value::ListF64(items(text)?),
-        LogicalType::ListI64 => Value::ListI64(items(text)?),
-        list => {
-            let mut one = Column::new("", list);
+    Some(match ty.holds() {
+        Holds::Text | Holds::Bytes | Holds::Spelled => Value::Text(text.to_owned()),
+        Holds::Truth => Value::Bool(text == "t"),
+        Holds::Unsigned(64) | Holds::Bits => Value::U64(text.parse().ok()?),
+        Holds::Signed(_) | Holds::Unsigned(_) => Value::I64(text.parse().ok()?),
+        Holds::Float(_) => Value::F64(text.parse().ok()?),
+        Holds::Time(1_000) => Value::TimeMs(text.parse().ok()?),
+        Holds::Time(_) => Value::TimeUs(text.parse().ok()?),
+        Holds::List(LogicalType::F64) => Value::ListF64(items(text)?),
+        Holds::List(LogicalType::I64) => Value::ListI64(items(text)?),
+        Holds::List(item) => {
+            let mut one = Column::new("", ty);
             let Values::List(found) = &mut one.values else { return None };
-            push_json(found, list.item()?, text)?;
+            push_json(found, item, text)?;
             one.value(0)
         }
     })

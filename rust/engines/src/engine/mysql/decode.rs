@@ -7,10 +7,11 @@ use crate::engine::answers::{put, put_whole};
 use inrush_rows::encode::lists::push_json;
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::bits::bits_of_mysql;
-use inrush_rows::rows::calendar;
 use inrush_rows::rows::documents::compact;
-use inrush_rows::rows::spelled::{date_text, text_or_digits};
 use inrush_rows::rows::{Column, Columns, ListValues, Value, Values};
+use inrush_rows::types::calendar;
+use inrush_rows::types::date::date_text;
+use inrush_rows::types::hex::text_or_digits;
 
 pub use bytes::Bytes;
 pub use messages::{column, described_head, ends_rows, head, okay, prepared, Okay};

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
-use inrush_rows::rows::spelled::date_text;
 use inrush_rows::rows::Value;
+use inrush_rows::types::date::date_text;
 
 pub struct Written {
     /// What stands before each parameter, and behind the last.

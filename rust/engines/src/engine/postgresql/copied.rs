@@ -2,12 +2,11 @@
 
 use super::decode::{list_bits, list_cells, Bytes, FLOAT8};
 use inrush_rows::encode::lists::within;
-use inrush_rows::encode::pgcopy::{numeric_text, HEADER, POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
+use inrush_rows::encode::pgcopy::{numeric_text, HEADER, POSTGRES_EPOCH_US};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::bits::bits_of_postgresql;
 use inrush_rows::rows::decimals::decimal_units;
 use inrush_rows::rows::documents::compact;
-use inrush_rows::rows::spelled::{date_text, uuid_text};
 use inrush_rows::rows::{Column, Columns, ListValues, Values};
 
 /// Reads a binary COPY stream, arriving in pieces, into columns.
@@ -139,20 +138,23 @@ fn push_cell(column: &mut Column, cell: &[u8]) -> Option<()> {
             _ => exact_f32(f64::from_be_bytes(cell.try_into().ok()?))?,
         }),
         (Values::F64(v), _) => v.push(f64::from_be_bytes(cell.try_into().ok()?)),
-        (Values::Text(v), LogicalType::Date) => {
-            let days = i32::from_be_bytes(cell.try_into().ok()?).checked_add(POSTGRES_EPOCH_DAYS)?;
-            v.push(date_text(days)?.as_bytes());
-        }
         // As text where the server has no decimals; the head of a `numeric` is no digits.
         (Values::Text(v), LogicalType::Decimal) if decimal_units(cell).is_some() => v.push(cell),
         (Values::Text(v), LogicalType::Decimal) => v.push(numeric_text(cell)?.as_bytes()),
-        (Values::Text(v), LogicalType::Uuid) => v.push(&uuid_text(cell.try_into().ok()?)),
         (Values::Text(v), LogicalType::Blob) => v.push(cell),
         (Values::Text(v), LogicalType::Json) => {
             let text = std::str::from_utf8(cell.strip_prefix(&[1]).unwrap_or(cell)).ok()?;
             v.push(&compact(text.as_bytes()));
         }
-        (Values::Text(v), _) => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
+        (Values::Text(v), ty) => match ty.forms() {
+            None => v.push(std::str::from_utf8(cell).ok()?.as_bytes()),
+            // As text where the server has no such type: no binary form is one.
+            Some(forms) => {
+                let texts = &mut v.bytes;
+                (forms.postgresql.push)(cell, texts).or_else(|| (forms.push)(cell, texts))?;
+                v.ends.push(v.bytes.len() as u32);
+            }
+        },
         (Values::List(list), ty) => push_list(list, ty.item()?, cell)?,
     }
     Some(())
@@ -271,6 +273,40 @@ mod tests {
         for other in [9223372036854775808.0, 0.5, f64::NAN, f64::INFINITY, -1e300] {
             assert_eq!(whole_float(other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_spelled_value_is_read_in_binary_and_where_the_server_keeps_it_as_text() {
+        use inrush_rows::types::{Spelled, Visitor, TYPES};
+        struct Read;
+        impl Visitor for Read {
+            type Out = Vec<Vec<u8>>;
+            fn of<T: Spelled>(self) -> Vec<Vec<u8>> {
+                let text = T::FORMS.zero.as_bytes();
+                vec![T::cell(text).expect("a value").as_ref().to_vec(), text.to_vec()]
+            }
+        }
+        for (ty, forms) in TYPES.iter().filter_map(|entry| Some((entry.ty, entry.ty.forms()?))) {
+            let mut column = Column::new("c", ty);
+            let cells = ty.visit(Read);
+            cells.iter().for_each(|cell| push_cell(&mut column, cell).expect("it is read"));
+            for row in 0..2 {
+                assert_eq!(column.value(row), Value::Text(forms.zero.into()), "{ty:?}");
+            }
+            for broken in [&cells[0][..cells[0].len() - 1], b"", b"x"] {
+                assert_eq!(push_cell(&mut column, broken), None, "{ty:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn lists_of_u64_are_read_by_their_bits() {
+        let head = [1u32, 0, 20, 2, 1].map(u32::to_be_bytes).concat();
+        let item = |bits: u64| [&8u32.to_be_bytes()[..], &bits.to_be_bytes()].concat();
+        let cell = [head, item(u64::MAX), item(7)].concat();
+        let mut column = Column::new("c", LogicalType::ListU64);
+        push_cell(&mut column, &cell).expect("44 bytes");
+        assert_eq!(column.value(0), Value::List(vec![Value::U64(u64::MAX), Value::U64(7)]));
     }
 
     fn two_columns() -> (TablePlan, Columns) {

@@ -2,8 +2,8 @@
 
 use super::message::Format;
 use inrush_rows::encode::pgcopy::POSTGRES_EPOCH_US;
-use inrush_rows::rows::spelled::digits;
 use inrush_rows::rows::Value;
+use inrush_rows::types::hex::digits;
 
 /// A column of an answer, from its RowDescription.
 #[derive(Debug, Clone, PartialEq, Eq)]

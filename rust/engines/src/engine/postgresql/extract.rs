@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::spelled::date_text;
 use inrush_rows::rows::Value;
+use inrush_rows::types::date::date_text;
 
 /// All that this engine has; the first one is the usual.
 pub const WAYS: [&str; 3] = ["copy", "binary", "cursor"];
@@ -76,8 +76,8 @@ fn literal(value: &Value, ty: LogicalType, out: &mut String) -> Result<(), Strin
         }
         Value::TimeUs(us) => return time_literal(*us, out).ok_or_else(unfit),
         Value::Text(text) => {
-            let cast = if ty == LogicalType::Uuid { "::uuid" } else { "" };
-            write!(out, "'{}'{cast}", text.replace('\0', "").replace('\'', "''"))
+            write!(out, "'{}'", text.replace('\0', "").replace('\'', "''")).map_err(|_| unfit())?;
+            ty.forms().map_or(Ok(()), |forms| write!(out, "::{}", forms.postgresql.name))
         }
         Value::F64(_) | Value::ListF64(_) | Value::ListI64(_) | Value::List(_) => return Err(unfit()),
     };

@@ -2,8 +2,9 @@
 
 use inrush_rows::encode::pgcopy::{numeric, PgType, POSTGRES_EPOCH_US};
 use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::spelled::{hex_bytes, uuid_bytes};
 use inrush_rows::rows::Value;
+use inrush_rows::types::hex::hex_bytes;
+use inrush_rows::types::{Holds, Spelled, Visitor};
 
 /// One message: tag, length (its own four bytes included), body.
 fn message(out: &mut Vec<u8>, tag: u8, body: impl FnOnce(&mut Vec<u8>)) {
@@ -234,47 +235,53 @@ pub fn param(out: &mut Vec<u8>, value: &Value, ty: LogicalType) -> Result<(), St
     }
     let unfit = || format!("parameter {value:?} is not a {ty:?}");
     let whole = || whole(value).ok_or_else(unfit);
-    match ty {
-        LogicalType::Bool => match value {
+    if !ty.entry().bound && ty != LogicalType::Blob {
+        return Err(format!("parameter {value:?}: {} are not bound as parameters", ty.entry().many));
+    }
+    let text = || match value {
+        Value::Text(v) => Ok(v.as_bytes()),
+        _ => Err(unfit()),
+    };
+    match (ty, ty.holds()) {
+        (_, Holds::Truth) => match value {
             Value::Bool(v) => cell(out, &[u8::from(*v)]),
             _ => return Err(unfit()),
         },
-        LogicalType::I16 | LogicalType::U8 => {
+        (_, Holds::Signed(16) | Holds::Unsigned(8)) => {
             cell(out, &i16::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
         }
-        LogicalType::I32 | LogicalType::U16 => {
+        (_, Holds::Signed(32) | Holds::Unsigned(16)) => {
             cell(out, &i32::try_from(whole()?).map_err(|_| unfit())?.to_be_bytes())
         }
-        LogicalType::I64 | LogicalType::U32 | LogicalType::U64 => cell(out, &whole()?.to_be_bytes()),
-        LogicalType::F32 => cell(out, &(float(value).ok_or_else(unfit)? as f32).to_be_bytes()),
-        LogicalType::F64 => cell(out, &float(value).ok_or_else(unfit)?.to_be_bytes()),
-        LogicalType::TimeMs | LogicalType::TimeUs => {
+        (_, Holds::Signed(_) | Holds::Unsigned(_)) => cell(out, &whole()?.to_be_bytes()),
+        (_, Holds::Float(32)) => cell(out, &(float(value).ok_or_else(unfit)? as f32).to_be_bytes()),
+        (_, Holds::Float(_)) => cell(out, &float(value).ok_or_else(unfit)?.to_be_bytes()),
+        (_, Holds::Time(_)) => {
             let us = time_us(value, ty).and_then(|us| us.checked_sub(POSTGRES_EPOCH_US)).ok_or_else(unfit)?;
             cell(out, &us.to_be_bytes());
         }
-        LogicalType::Blob => match value {
-            Value::Text(v) => cell(out, &hex_bytes(v.as_bytes()).ok_or_else(unfit)?),
-            _ => return Err(unfit()),
-        },
-        LogicalType::Text | LogicalType::Enum => match value {
-            Value::Text(v) => cell(out, v.as_bytes()),
-            _ => return Err(unfit()),
-        },
-        LogicalType::Decimal => match value {
-            Value::Text(v) => cell(out, &numeric(v.as_bytes()).ok_or_else(unfit)?),
-            _ => return Err(unfit()),
-        },
-        LogicalType::Uuid => match value {
-            Value::Text(v) => cell(out, &uuid_bytes(v.as_bytes()).ok_or_else(unfit)?),
-            _ => return Err(unfit()),
-        },
-        LogicalType::Date => return Err(format!("parameter {value:?}: dates are not bound as parameters")),
-        LogicalType::Json | LogicalType::Bit => {
-            return Err(format!("parameter {value:?}: documents and bits are not bound as parameters"))
-        }
-        _ => return Err(format!("parameter {value:?}: lists are not bound as parameters")),
+        (_, Holds::Bytes) => cell(out, &hex_bytes(text()?).ok_or_else(unfit)?),
+        (LogicalType::Decimal, _) => cell(out, &numeric(text()?).ok_or_else(unfit)?),
+        (_, Holds::Text) => cell(out, text()?),
+        (_, Holds::Spelled) => ty.visit(Param { text: text()?, out }).ok_or_else(unfit)?,
+        (_, Holds::Bits | Holds::List(_)) => unreachable!("they are not bound"),
     }
     Ok(())
+}
+
+/// A parameter of a spelled type; `None`, and nothing, where the text says no value of it.
+struct Param<'a> {
+    text: &'a [u8],
+    out: &'a mut Vec<u8>,
+}
+
+impl Visitor for Param<'_> {
+    type Out = Option<()>;
+
+    fn of<T: Spelled>(self) -> Option<()> {
+        cell(self.out, T::cell(self.text)?.as_ref());
+        Some(())
+    }
 }
 
 fn cell(out: &mut Vec<u8>, bytes: &[u8]) {

@@ -6,6 +6,7 @@ use super::statement::Failure;
 use inrush_rows::encode::lists::{list_texts, push_json, ListStyle};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{Column, ListValues, Value, Values};
+use inrush_rows::types::Holds;
 
 /// Twin of `DECLARED` in `python/inrush/engines/sqlite`.
 pub fn logical(declared: &str) -> Option<LogicalType> {
@@ -25,13 +26,11 @@ pub fn logical(declared: &str) -> Option<LogicalType> {
 
 /// Bytes of an item; `None`: the list is text.
 pub fn width(list: LogicalType) -> Option<usize> {
-    Some(match list {
-        LogicalType::ListText => return None,
-        LogicalType::ListBool | LogicalType::ListU8 => 1,
-        LogicalType::ListI16 | LogicalType::ListU16 => 2,
-        LogicalType::ListI32 | LogicalType::ListU32 | LogicalType::ListF32 => 4,
-        _ => 8,
-    })
+    match list.item()?.holds() {
+        Holds::Truth => Some(1),
+        Holds::Signed(bits) | Holds::Unsigned(bits) | Holds::Float(bits) => Some((bits / 8) as usize),
+        _ => None,
+    }
 }
 
 pub fn stored_as(list: LogicalType) -> i32 {

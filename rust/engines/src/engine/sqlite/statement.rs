@@ -10,8 +10,8 @@ use rusqlite::{ffi, Connection};
 use super::lists;
 use crate::engine::Outcome;
 use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::spelled::text_or_digits;
 use inrush_rows::rows::{Column, Columns, Value, Values};
+use inrush_rows::types::hex::text_or_digits;
 
 // Lists are stored as their items' bytes, and those are read back on any machine.
 const _: () = assert!(cfg!(target_endian = "little"), "lists are stored as little-endian items");

@@ -168,7 +168,7 @@ impl Cells {
                 place.column_done(done * WORD_CELL_BYTES);
             } else if let Some(bad) = put_column(place, column, *ty, first, last) {
                 let value = format!("{:?}", column.value(bad));
-                return Err(does_not_fit(&column.name, value, &format!("{ty:?}").to_lowercase()));
+                return Err(does_not_fit(&column.name, value, &ty.name()));
             } else if let Some(width) = ty.width() {
                 place.column_done(4 + width);
             }

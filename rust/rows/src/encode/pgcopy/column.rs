@@ -4,10 +4,10 @@ use super::lists::{list_bytes, put_list};
 use super::numeric::{numeric_bytes, put_numeric};
 use super::place::{put, put_null, Place};
 use super::types::{PgType, NUMERIC_BYTES};
-use super::{POSTGRES_EPOCH_DAYS, POSTGRES_EPOCH_US};
+use super::POSTGRES_EPOCH_US;
 use crate::plan::LogicalType;
-use crate::rows::spelled::{date_days, uuid_bytes};
-use crate::rows::{Column, Values};
+use crate::rows::{Column, TextValues, Values};
+use crate::types::{Spelled, Visitor};
 
 /// Of the one form that `jsonb` has on the wire.
 pub const JSONB_VERSION: u8 = 1;
@@ -16,6 +16,10 @@ const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_20
 
 /// Adds the bytes of each cell, length word included, to its row.
 pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize) {
+    if let (PgType::Spelled(ty), None, Values::Text(texts)) = (ty, ty.width(), &column.values) {
+        sizes.iter_mut().for_each(|size| *size += 4);
+        return ty.visit(AddSpelled { sizes, column, texts, first });
+    }
     for (offset, size) in sizes.iter_mut().enumerate() {
         let row = first + offset;
         *size += 4;
@@ -82,10 +86,9 @@ pub unsafe fn put_column(
         (Values::I64(v), PgType::Timestamptz) => {
             fixed(place, &v[first..last], present, |v| timestamptz(v, 1))
         }
-        (Values::Text(_), PgType::Date) => spelled(place, column, first..last, |t| {
-            date_days(t).map(|days| (days - POSTGRES_EPOCH_DAYS).to_be_bytes())
-        }),
-        (Values::Text(_), PgType::Uuid) => spelled(place, column, first..last, uuid_bytes),
+        (Values::Text(texts), PgType::Spelled(ty)) => {
+            ty.visit(PutSpelled { place, column, texts, rows: first..last })
+        }
         (Values::Text(v), PgType::Decimal) => {
             let mut bad = None;
             for row in first..last {
@@ -173,25 +176,56 @@ unsafe fn fixed<T: Copy, const N: usize>(
     }
 }
 
-/// Cells of `N` bytes out of text. The offset of the first text that stands for none ends the column.
-unsafe fn spelled<const N: usize>(
-    place: &mut impl Place,
-    column: &Column,
+/// Cells out of text, in a loop of their type's own.
+struct PutSpelled<'a, P> {
+    place: &'a mut P,
+    column: &'a Column,
+    texts: &'a TextValues,
     rows: std::ops::Range<usize>,
-    bytes: impl Fn(&[u8]) -> Option<[u8; N]>,
-) -> Option<usize> {
-    let Values::Text(texts) = &column.values else { unreachable!("called for texts") };
-    for (offset, row) in rows.enumerate() {
-        if !column.is_present(row) {
-            put_null(place, offset);
-            continue;
+}
+
+impl<P: Place> Visitor for PutSpelled<'_, P> {
+    /// The offset of the first text that stands for no value, which ends the column.
+    type Out = Option<usize>;
+
+    fn of<T: Spelled>(self) -> Option<usize> {
+        let PutSpelled { place, column, texts, rows } = self;
+        for (offset, row) in rows.enumerate() {
+            // SAFETY: `put_column` has the room of these rows, which `add_sizes` counted.
+            unsafe {
+                if !column.is_present(row) {
+                    put_null(place, offset);
+                    continue;
+                }
+                let Some(cell) = T::cell(texts.get(row)) else { return Some(offset) };
+                let cell = cell.as_ref();
+                debug_assert_eq!(cell.len(), T::cell_bytes(texts.get(row)), "as much room was made");
+                let at = place.take(offset, 4 + cell.len());
+                put(at, (cell.len() as u32).to_be_bytes());
+                std::ptr::copy_nonoverlapping(cell.as_ptr(), at.add(4), cell.len());
+            }
         }
-        let Some(cell) = bytes(texts.get(row)) else { return Some(offset) };
-        let at = place.take(offset, 4 + N);
-        put(at, (N as u32).to_be_bytes());
-        put(at.add(4), cell);
+        None
     }
-    None
+}
+
+/// Adds the bytes of the cells of a spelled type whose values differ in length.
+struct AddSpelled<'a> {
+    sizes: &'a mut [usize],
+    column: &'a Column,
+    texts: &'a TextValues,
+    first: usize,
+}
+
+impl Visitor for AddSpelled<'_> {
+    type Out = ();
+
+    fn of<T: Spelled>(self) {
+        for (offset, size) in self.sizes.iter_mut().enumerate() {
+            let row = self.first + offset;
+            *size += if self.column.is_present(row) { T::cell_bytes(self.texts.get(row)) } else { 0 };
+        }
+    }
 }
 
 /// The first and the last time that `timestamptz` holds, in units of `per_unit` µs since 1970.

@@ -31,8 +31,6 @@ pub const HEADER: &[u8; 19] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 pub const TRAILER: [u8; 2] = [0xff, 0xff];
 /// 2000-01-01, PostgreSQL's time zero, in µs since 1970.
 pub const POSTGRES_EPOCH_US: i64 = 946_684_800_000_000;
-/// The same day in days since 1970.
-pub const POSTGRES_EPOCH_DAYS: i32 = 10_957;
 
 /// A complete COPY stream: header, rows, trailer.
 pub struct PgCopy {

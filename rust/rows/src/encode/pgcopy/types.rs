@@ -4,6 +4,7 @@ use super::super::mismatch;
 use crate::error::Error;
 use crate::plan::{ColumnPlan, GenPlan, LogicalType};
 use crate::rows::{Column, Values};
+use crate::types::Holds;
 
 /// Types of PostgreSQL that rows are sent as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,8 +20,8 @@ pub enum PgType {
     Float8,
     Timestamptz,
     Text,
-    Date,
-    Uuid,
+    /// A type with forms of its own.
+    Spelled(LogicalType),
     Bytea,
     /// A version, then the text.
     Jsonb,
@@ -53,8 +54,6 @@ impl PgType {
             "float8" => PgType::Float8,
             "timestamptz" => PgType::Timestamptz,
             "text" => PgType::Text,
-            "date" => PgType::Date,
-            "uuid" => PgType::Uuid,
             "bytea" => PgType::Bytea,
             "jsonb" => PgType::Jsonb,
             "float8[]" => PgType::Float8List,
@@ -64,40 +63,50 @@ impl PgType {
             "int4[]" => PgType::Int4List,
             "float4[]" => PgType::Float4List,
             "text[]" => PgType::TextList,
-            other => {
-                return Err(Error::Plan(format!(
-                    "column {}: wire type {other:?} is not one of PostgreSQL's (leave it empty for {:?})",
-                    column.name,
-                    PgType::usual(column.ty),
-                )))
-            }
+            other => match column.ty.forms() {
+                Some(forms) if forms.postgresql.name == other => PgType::Spelled(column.ty),
+                _ => {
+                    return Err(Error::Plan(format!(
+                        "column {}: wire type {other:?} is not one of PostgreSQL's that a {} is sent as (leave it empty for {})",
+                        column.name,
+                        column.ty.name(),
+                        PgType::usual(column.ty).name(),
+                    )))
+                }
+            },
         };
         Ok(ty)
     }
 
     pub fn usual(ty: LogicalType) -> PgType {
-        match ty {
-            LogicalType::Bool => PgType::Bool,
-            LogicalType::I16 | LogicalType::U8 => PgType::Int2,
-            LogicalType::I32 | LogicalType::U16 => PgType::Int4,
-            LogicalType::I64 | LogicalType::U32 | LogicalType::U64 => PgType::Int8,
-            LogicalType::F32 => PgType::Float4,
-            LogicalType::F64 => PgType::Float8,
-            LogicalType::TimeMs | LogicalType::TimeUs => PgType::Timestamptz,
-            LogicalType::Text | LogicalType::Enum => PgType::Text,
-            LogicalType::Blob => PgType::Bytea,
-            LogicalType::Json => PgType::Jsonb,
-            LogicalType::Bit => PgType::Bit(64),
-            LogicalType::Date => PgType::Date,
-            LogicalType::Uuid => PgType::Uuid,
-            LogicalType::Decimal => PgType::Decimal,
-            LogicalType::ListF64 => PgType::Float8List,
-            LogicalType::ListI64 | LogicalType::ListU32 | LogicalType::ListU64 => PgType::Int8List,
-            LogicalType::ListBool => PgType::BoolList,
-            LogicalType::ListI16 | LogicalType::ListU8 => PgType::Int2List,
-            LogicalType::ListI32 | LogicalType::ListU16 => PgType::Int4List,
-            LogicalType::ListF32 => PgType::Float4List,
-            LogicalType::ListText => PgType::TextList,
+        match (ty, ty.holds()) {
+            (LogicalType::Decimal, _) => PgType::Decimal,
+            (LogicalType::Json, _) => PgType::Jsonb,
+            (_, Holds::Truth) => PgType::Bool,
+            (_, Holds::Signed(16) | Holds::Unsigned(8)) => PgType::Int2,
+            (_, Holds::Signed(32) | Holds::Unsigned(16)) => PgType::Int4,
+            (_, Holds::Signed(_) | Holds::Unsigned(_)) => PgType::Int8,
+            (_, Holds::Float(32)) => PgType::Float4,
+            (_, Holds::Float(_)) => PgType::Float8,
+            (_, Holds::Time(_)) => PgType::Timestamptz,
+            (_, Holds::Text) => PgType::Text,
+            (_, Holds::Bytes) => PgType::Bytea,
+            (_, Holds::Bits) => PgType::Bit(64),
+            (_, Holds::Spelled) => PgType::Spelled(ty),
+            (_, Holds::List(item)) => PgType::usual(item).list().expect("every item has a list"),
+        }
+    }
+
+    /// The lists of this type, of those that are items.
+    fn list(self) -> Option<PgType> {
+        LISTS.iter().find(|list| list.element() == Some(self)).copied()
+    }
+
+    /// As PostgreSQL calls it, in messages.
+    pub(super) fn name(self) -> String {
+        match self {
+            PgType::Spelled(ty) => ty.forms().map_or(ty.name(), |forms| forms.postgresql.name).to_owned(),
+            other => format!("{other:?}").to_lowercase(),
         }
     }
 
@@ -133,10 +142,9 @@ impl PgType {
             PgType::Int8List => 1016,
             PgType::Float4List => 1021,
             PgType::Float8List => 1022,
-            PgType::Date => 1082,
             PgType::Timestamptz => 1184,
             PgType::Numeric | PgType::Decimal => 1700,
-            PgType::Uuid => 2950,
+            PgType::Spelled(ty) => ty.forms().expect("it has forms").postgresql.oid,
             PgType::Bit(_) => 1562,
             PgType::Jsonb => 3802,
         }
@@ -148,9 +156,9 @@ impl PgType {
         match self {
             PgType::Bool => Some(1),
             PgType::Int2 => Some(2),
-            PgType::Int4 | PgType::Float4 | PgType::Date => Some(4),
+            PgType::Int4 | PgType::Float4 => Some(4),
             PgType::Int8 | PgType::Float8 | PgType::Timestamptz => Some(8),
-            PgType::Uuid => Some(16),
+            PgType::Spelled(ty) => ty.forms().expect("it has forms").postgresql.width,
             PgType::Numeric => Some(NUMERIC_BYTES),
             PgType::Bit(bits) => Some(4 + bits.div_ceil(8) as usize),
             PgType::Text | PgType::Decimal | PgType::Bytea | PgType::Jsonb => None,
@@ -159,6 +167,16 @@ impl PgType {
         }
     }
 }
+
+const LISTS: [PgType; 7] = [
+    PgType::Float8List,
+    PgType::Int8List,
+    PgType::BoolList,
+    PgType::Int2List,
+    PgType::Int4List,
+    PgType::Float4List,
+    PgType::TextList,
+];
 
 /// Five digits of base 10,000 hold every 64-bit integer; the server strips leading zeros itself.
 pub(super) const NUMERIC_BYTES: usize = 8 + 5 * 2;
@@ -178,14 +196,13 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
         PgType::Float4 => column.ty == L::F32,
         PgType::Float8 => matches!(column.ty, L::F32 | L::F64),
         PgType::Timestamptz => matches!(column.ty, L::TimeMs | L::TimeUs),
-        // A decimal as text, for servers without that type.
-        PgType::Text => matches!(column.ty, L::Text | L::Decimal | L::Enum),
+        // Also what a server has no type for.
+        PgType::Text => matches!(column.ty, L::Text | L::Decimal | L::Enum) || column.ty.forms().is_some(),
         PgType::Bytea => column.ty == L::Blob,
         PgType::Jsonb => column.ty == L::Json,
         PgType::Bit(_) => column.ty == L::Bit,
         PgType::Decimal => column.ty == L::Decimal,
-        PgType::Date => column.ty == L::Date,
-        PgType::Uuid => column.ty == L::Uuid,
+        PgType::Spelled(ty) => column.ty == ty,
         // Whole numbers too, for servers that have lists of floats alone.
         PgType::Float8List => column.ty.is_list() && !matches!(column.ty, L::ListBool | L::ListText),
         list => list == PgType::usual(column.ty),
@@ -205,6 +222,6 @@ pub(super) fn check(column: &Column, ty: PgType, rows: usize) -> Result<(), Erro
     if wire_fits && length.is_some_and(|n| n >= rows) && all_present {
         Ok(())
     } else {
-        Err(mismatch(&column.name, &format!("{ty:?}").to_lowercase()))
+        Err(mismatch(&column.name, &ty.name()))
     }
 }

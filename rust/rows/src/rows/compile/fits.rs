@@ -1,6 +1,6 @@
 //! Whether numbers that are counted from row to row fit their columns: that depends on how many rows there are.
 
-use super::{last_that_fits, type_name};
+use super::last_that_fits;
 use crate::plan::{GenPlan, RunPlan};
 
 /// Columns that rows of this plan would leave: those that it writes in batches or inserts one by one.
@@ -12,7 +12,7 @@ pub fn counted_problems(plan: &RunPlan) -> Vec<String> {
         let problem = |column: &crate::plan::ColumnPlan| {
             let Some(GenPlan::Sequence { start, step }) = column.gen else { return None };
             let last = last_that_fits(column.ty, start, step)?;
-            let (stream, name, ty) = (&spec.stream, &column.name, type_name(column.ty));
+            let (stream, name, ty) = (&spec.stream, &column.name, column.ty.name());
             rows.checked_sub(1).filter(|&needed| needed > last).map(|_| {
                 format!(
                     "{stream}.{name}: type {ty} holds {} rows from {start} on by steps of {step}, and the plan has \

@@ -107,13 +107,10 @@ impl<'a> Setting<'a> {
     ) -> Result<ColumnGenerator> {
         let name = kind_name(plan);
         let kind = catalogue::kind(&name);
-        if !kind.types.contains(&ty) {
-            let types: Vec<String> = kind.types.iter().map(|&t| type_name(t)).collect();
-            return Err(format!(
-                "`{name}` cannot fill type {}; it fills {}",
-                type_name(ty),
-                types.join(", ")
-            ));
+        let types = kind.types();
+        if !types.contains(&ty) {
+            let types: Vec<&str> = types.into_iter().map(LogicalType::name).collect();
+            return Err(format!("`{name}` cannot fill type {}; it fills {}", ty.name(), types.join(", ")));
         }
         match ty {
             LogicalType::Uuid if matches!(plan, GenPlan::Foreign { of, .. } if **of != GenPlan::Uuid {}) => {
@@ -122,13 +119,7 @@ impl<'a> Setting<'a> {
             LogicalType::Enum if labels_problem(plan).is_some() => {
                 Err(labels_problem(plan).unwrap_or_default())
             }
-            LogicalType::Text
-            | LogicalType::Date
-            | LogicalType::Uuid
-            | LogicalType::Decimal
-            | LogicalType::Blob
-            | LogicalType::Json
-            | LogicalType::Enum => Ok(ColumnGenerator::Text(self.text(plan, path)?)),
+            text if text.is_text() => Ok(ColumnGenerator::Text(self.text(ty, plan, path)?)),
             list if list.is_list() => Ok(ColumnGenerator::List(self.list(ty, plan, path)?)),
             _ => {
                 let bits = bits_of(ty, plan)?;
@@ -244,7 +235,7 @@ impl<'a> Setting<'a> {
             GenPlan::Offset { of, from, to } => {
                 let of = self.source(of, at)?;
                 let units = [ty, self.table.columns[of].ty];
-                if units.iter().any(|&t| is_time(t)) && units[0] != units[1] {
+                if units.iter().any(|t| t.is_time()) && units[0] != units[1] {
                     return Err("of has another unit; give both columns the same type".into());
                 }
                 let bounds = self
@@ -333,7 +324,7 @@ impl<'a> Setting<'a> {
             GenPlan::Bits { bits, of, per } => self.bits(*bits, of.as_deref(), draw(*per), path)?,
             GenPlan::Uuid {}
             | GenPlan::Bytes { .. }
-            | GenPlan::Days { .. }
+            | GenPlan::Between { .. }
             | GenPlan::Document { .. }
             | GenPlan::Decimal { .. }
             | GenPlan::Format { .. }

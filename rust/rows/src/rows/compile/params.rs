@@ -8,6 +8,7 @@ use crate::plan::LogicalType;
 use crate::plan::{GenPlan, Per, DEFAULT_BITS};
 use crate::rows::integers::IntGenerator;
 use crate::rows::table::Alias;
+use crate::types::Holds;
 
 /// Above it alias tables no longer fit a cache.
 pub const ALIAS_RANKS: u64 = 65_536;
@@ -37,7 +38,7 @@ pub fn per_of(plan: &GenPlan) -> Option<Per> {
         | GenPlan::Categorical { per, .. }
         | GenPlan::Flag { per, .. }
         | GenPlan::Bytes { per, .. }
-        | GenPlan::Days { per, .. }
+        | GenPlan::Between { per, .. }
         | GenPlan::Document { per, .. }
         | GenPlan::Bits { per, of: None, .. }
         | GenPlan::Text { per, .. } => Some(*per),
@@ -48,10 +49,6 @@ pub fn per_of(plan: &GenPlan) -> Option<Per> {
 pub fn kind_name(plan: &GenPlan) -> String {
     let json = serde_json::to_value(plan).expect("plans are JSON");
     json["kind"].as_str().expect("plans are tagged").to_string()
-}
-
-pub fn type_name(ty: LogicalType) -> String {
-    serde_json::to_value(ty).expect("types have names").as_str().expect("as text").to_string()
 }
 
 pub fn bits_of(ty: LogicalType, plan: &GenPlan) -> Result<u32> {
@@ -67,7 +64,7 @@ pub fn bits_of(ty: LogicalType, plan: &GenPlan) -> Result<u32> {
     let float = matches!(ty, LogicalType::F32 | LogicalType::F64);
     match given {
         Some(bits) if !float && bits != 0 => {
-            Err(format!("bits is {bits}; type {} has no fraction", type_name(ty)))
+            Err(format!("bits is {bits}; type {} has no fraction", ty.name()))
         }
         Some(bits) if bits > 40 => Err(format!("bits is {bits}; up to 40")),
         Some(bits) => Ok(bits),
@@ -82,19 +79,14 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
         // How many rows there are is the plan's: `fits` looks at the last one.
         return last_that_fits(ty, *start, *step)
             .map(|_| ())
-            .ok_or_else(|| format!("start is {start}, which is not a value of type {}", type_name(ty)));
+            .ok_or_else(|| format!("start is {start}, which is not a value of type {}", ty.name()));
     }
-    let (least, most) = match ty {
-        LogicalType::Bool => (0, 1),
-        LogicalType::I16 => (i16::MIN as i64, i16::MAX as i64),
-        LogicalType::I32 => (i32::MIN as i64, i32::MAX as i64),
-        LogicalType::U8 => (0, u8::MAX as i64),
-        LogicalType::U16 => (0, u16::MAX as i64),
-        LogicalType::U32 => (0, u32::MAX as i64),
-        LogicalType::F32 => (-(1 << 24), 1 << 24),
-        LogicalType::F64 => (-(1 << 53), 1 << 53),
+    let (least, most) = match ty.holds() {
+        // Up to these bounds a float holds every whole number.
+        Holds::Float(32) => (-(1 << 24), 1 << 24),
+        Holds::Float(_) => (-(1 << 53), 1 << 53),
         // These may use all 64 bits; their values were read as unsigned.
-        LogicalType::U64
+        Holds::Unsigned(64)
             if matches!(
                 int_generator,
                 IntGenerator::Uniform { range: 0, .. }
@@ -104,8 +96,11 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
         {
             return Ok(())
         }
-        LogicalType::U64 => (0, i64::MAX),
-        _ => return Ok(()),
+        Holds::Signed(64) => return Ok(()),
+        _ => match ty.range() {
+            Some(range) => range,
+            None => return Ok(()),
+        },
     };
     match int_generator.bounds() {
         Some((low, high)) if low >= least && high <= most => Ok(()),
@@ -115,7 +110,7 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
                 "values {} … {} do not fit type {} exactly; choose a wider type, a smaller range or fewer bits",
                 low as f64 / unit,
                 high as f64 / unit,
-                type_name(ty)
+                ty.name()
             ))
         }
         None if ty == LogicalType::U64
@@ -123,17 +118,15 @@ pub fn check_bounds(ty: LogicalType, int_generator: &IntGenerator, bits: u32) ->
         {
             Ok(())
         }
-        None => Err(format!("values have no bound and may leave type {}; use i64 or u64", type_name(ty))),
+        None => Err(format!("values have no bound and may leave type {}; use i64 or u64", ty.name())),
     }
 }
 
 /// The last row whose value fits the type, where rows count from `start` by `step`; `u64::MAX` where none is too much. None:
 /// not even the first one fits.
 pub fn last_that_fits(ty: LogicalType, start: i64, step: i64) -> Option<u64> {
-    let (least, most) = match ty {
-        LogicalType::I32 => (i64::from(i32::MIN), i64::from(i32::MAX)),
-        LogicalType::U32 => (0, i64::from(u32::MAX)),
-        _ => return Some(u64::MAX),
+    let Some((least, most)) = ty.range().filter(|_| matches!(ty, LogicalType::I32 | LogicalType::U32)) else {
+        return Some(u64::MAX);
     };
     if !(least..=most).contains(&start) {
         return None;
@@ -157,7 +150,7 @@ pub fn constant(ty: LogicalType, value: &Json, bits: u32) -> Result<i64> {
         value => integer_value(ty, value),
     };
     fixed.ok_or_else(|| {
-        format!("value is {value}; it is not a {}{}", type_name(ty), if float { " of k·2^-bits" } else { "" })
+        format!("value is {value}; it is not a {}{}", ty.name(), if float { " of k·2^-bits" } else { "" })
     })
 }
 
@@ -273,9 +266,5 @@ pub fn unit_ns(ty: LogicalType) -> u64 {
 }
 
 pub fn is_wide(ty: LogicalType) -> bool {
-    is_time(ty) || matches!(ty, LogicalType::I64 | LogicalType::U32 | LogicalType::U64)
-}
-
-pub fn is_time(ty: LogicalType) -> bool {
-    matches!(ty, LogicalType::TimeMs | LogicalType::TimeUs)
+    ty.is_time() || matches!(ty, LogicalType::I64 | LogicalType::U32 | LogicalType::U64)
 }

@@ -2,7 +2,8 @@
 
 use super::params::{is_wide, names_of, Result};
 use super::Setting;
-use crate::plan::{GenPlan, LogicalType};
+use crate::plan::GenPlan;
+use crate::types::Holds;
 
 /// 32-bit columns that one column derives from, at most: they are widened on the stack.
 pub const MAX_NARROW_SOURCES: usize = 4;
@@ -23,19 +24,10 @@ impl Setting<'_> {
             return Err(format!("of names `{name}`, which is not a column of the table"));
         };
         let column = &self.table.columns[of];
-        let floats = [
-            LogicalType::F32,
-            LogicalType::F64,
-            LogicalType::Text,
-            LogicalType::Date,
-            LogicalType::Uuid,
-            LogicalType::Decimal,
-            LogicalType::Blob,
-            LogicalType::Enum,
-            LogicalType::Json,
-            LogicalType::Bit,
-        ];
-        let numbers = !floats.contains(&column.ty) && !column.ty.is_list();
+        let numbers = matches!(
+            column.ty.holds(),
+            Holds::Truth | Holds::Signed(_) | Holds::Unsigned(_) | Holds::Time(_)
+        );
         if of == at || column.gen.is_none() || !numbers {
             return Err(format!(
                 "of names `{name}`; it must be another, generated column of integers or times"

@@ -1,7 +1,5 @@
 //! Texts, lists and the keys of other tables: generators with others inside.
 
-use std::sync::Arc;
-
 use serde_json::Value as Json;
 
 use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive, Result};
@@ -13,22 +11,24 @@ use crate::rows::documents::Documents;
 use crate::rows::integers::{Draw, IntGenerator};
 use crate::rows::lists::{Items, ListGenerator};
 use crate::rows::not_finite::NotFiniteShares;
-use crate::rows::spelled::date_days;
 use crate::rows::text::{parse_format, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 
 impl Setting<'_> {
-    pub(super) fn text(&self, plan: &GenPlan, path: &[&str]) -> Result<TextGenerator> {
+    /// ty: of the column, whose values are texts.
+    pub(super) fn text(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<TextGenerator> {
         match plan {
             GenPlan::Constant { value: Json::String(text), .. } => {
-                Ok(TextGenerator::Constant(text.clone().into_bytes()))
+                Ok(TextGenerator::Constant(one_form(ty, text)?))
             }
             GenPlan::Constant { value, .. } => Err(format!("value is {value}; a text stands in quotes")),
             GenPlan::Categorical { values, weights, per } => {
                 let alias = alias_of(values.len(), weights)?;
-                let texts: Option<Arc<[Vec<u8>]>> =
-                    values.iter().map(|v| Some(v.as_str()?.as_bytes().to_vec())).collect();
-                let texts = texts.ok_or("values has one that is no text")?;
+                let text = |value: &Json| match value.as_str() {
+                    Some(text) => one_form(ty, text),
+                    None => Err("values has one that is no text".into()),
+                };
+                let texts = values.iter().map(text).collect::<Result<_>>()?;
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
                 Ok(TextGenerator::Choice {
                     int_generator: IntGenerator::Choice { draw, alias, from: 0 },
@@ -77,18 +77,19 @@ impl Setting<'_> {
                 let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
                 Ok(TextGenerator::Bytes { draw: Draw { key: self.key(path, "draw"), per: *per }, min, range })
             }
-            GenPlan::Days { from, to, per } => {
-                let day = |name: &str, text: &str| {
-                    date_days(text.as_bytes()).ok_or_else(|| {
-                        format!("{name} is {text:?}; a day of the years 1 to 9999, as 2026-01-31")
-                    })
+            GenPlan::Between { from, to, per } => {
+                let counted = ty.forms().and_then(|forms| forms.counted.as_ref());
+                let counted = counted.ok_or_else(|| format!("values of type {} have no order", ty.name()))?;
+                let number = |name: &str, text: &str| {
+                    (counted.number)(text.as_bytes())
+                        .ok_or_else(|| format!("{name} is {text:?}; {}", counted.what))
                 };
-                let (from, to) = (day("from", from)?, day("to", to)?);
+                let (from, to) = (number("from", from)?, number("to", to)?);
                 if from > to {
-                    return Err("from is a later day than to".into());
+                    return Err("from is a later value than to".into());
                 }
                 let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextGenerator::Days { draw, from, range: (to - from) as u64 + 1 })
+                Ok(TextGenerator::Between { draw, from, range: (to - from) as u64 + 1, ty })
             }
             GenPlan::Document { min_items, max_items, min_chars, max_chars, per } => {
                 let range =
@@ -110,7 +111,7 @@ impl Setting<'_> {
             }
             GenPlan::Foreign { stream, column, series, of, exponent } => {
                 let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
-                let of = self.foreign(stream, column, *series, of, |there, path| there.text(of, path))?;
+                let of = self.foreign(stream, column, *series, of, |there, path| there.text(ty, of, path))?;
                 Ok(TextGenerator::Foreign {
                     series: Box::new(chosen),
                     of: Box::new(of),
@@ -217,7 +218,7 @@ impl Setting<'_> {
                     texts.join(", ")
                 ));
             }
-            let text = self.text(of, path).map_err(|e| format!("of: {e}"))?;
+            let text = self.text(item_type, of, path).map_err(|e| format!("of: {e}"))?;
             return Ok(list(Items::Texts(text)));
         }
         let items = [
@@ -299,5 +300,56 @@ impl Setting<'_> {
         };
         let there = Setting::new(&there, self.seed, self.epoch_ns)?;
         compile(&there, &[stream, column]).map_err(|e| format!("of: {e}"))
+    }
+}
+
+/// A text that a study gives, as the type has it.
+fn one_form(ty: LogicalType, text: &str) -> Result<Vec<u8>> {
+    let Some(forms) = ty.forms() else { return Ok(text.into()) };
+    let mut form = Vec::new();
+    (forms.push)(text.as_bytes(), &mut form).ok_or_else(|| format!("{text:?} is not {}", ty.entry().one))?;
+    Ok(form)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::plan::TablePlan;
+    use crate::rows::{value_text, RowGen};
+
+    fn table(ty: &str, gen: serde_json::Value) -> TablePlan {
+        let column = json!({"name": "c", "type": ty, "wire": "", "gen": gen});
+        let source = json!({"kind": "generated", "series": 1, "period_ns": 1});
+        serde_json::from_value(json!({"name": "t", "stream": "t", "columns": [column], "source": source}))
+            .unwrap()
+    }
+
+    #[test]
+    fn a_text_that_a_study_gives_becomes_the_one_form_of_its_type() {
+        let id = "00112233-4455-6677-8899-AABBCCDDEEFF";
+        for gen in [json!({"kind": "constant", "value": id}), json!({"kind": "categorical", "values": [id]})]
+        {
+            let rows = RowGen::new(&table("uuid", gen.clone()), 1, 0).unwrap();
+            assert_eq!(value_text(&rows.value(0, 0)), id.to_lowercase());
+            let said = RowGen::new(&table("date", gen), 1, 0).err().expect("no date").to_string();
+            assert!(said.contains("is not a date"), "{said}");
+        }
+    }
+
+    #[test]
+    fn values_between_two_are_all_there_and_no_others() {
+        let gen = json!({"kind": "between", "from": "2024-02-28", "to": "2024-03-01"});
+        let rows = RowGen::new(&table("date", gen), 1, 0).unwrap();
+        let found: std::collections::BTreeSet<String> =
+            (0..100).map(|row| value_text(&rows.value(row, 0))).collect();
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["2024-02-28", "2024-02-29", "2024-03-01"]);
+        for (from, to, why) in
+            [("2024-02-30", "2024-03-01", "from is"), ("2024-03-01", "2024-02-28", "later")]
+        {
+            let gen = json!({"kind": "between", "from": from, "to": to});
+            let said = RowGen::new(&table("date", gen), 1, 0).err().expect("no days").to_string();
+            assert!(said.contains(why), "{said}");
+        }
     }
 }

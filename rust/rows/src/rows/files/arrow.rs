@@ -13,14 +13,14 @@ use arrow_array::types::{
 };
 use arrow_array::{Array, ArrayRef, ArrowPrimitiveType, RecordBatch};
 use arrow_ipc::reader::StreamReader;
-use arrow_schema::{DataType, TimeUnit};
+use arrow_schema::DataType;
 
 use crate::error::Error;
 use crate::plan::LogicalType;
 
 use super::super::columns::{Column, Columns, Values};
 use super::limit;
-use super::parse::{self, type_name, Reason};
+use super::parse::{self, Reason};
 use super::reject::Rejects;
 use super::{Layout, Position};
 
@@ -65,10 +65,11 @@ impl ArrowFiles {
             let arrays: Vec<ArrayRef> = stream.order.iter().map(|at| batch.column(*at).clone()).collect();
             let most = batch.num_rows().min(stream.at + rows - out.rows);
             let (mut good, mut end) = (stream.at, stream.at);
+            let mut scratch = Vec::new();
             while end < most && room_bytes > 0 {
                 let row = end;
                 end += 1;
-                if let Some((column, reason)) = problem(&self.layout, &arrays, row) {
+                if let Some((column, reason)) = problem(&self.layout, &arrays, row, &mut scratch) {
                     append(&arrays, good..row, out);
                     let line = stream.row + (row - stream.at) as u64 + 1;
                     let name = &self.layout.columns[column].name;
@@ -120,7 +121,7 @@ impl Stream {
             })?;
             let found = schema.field(at).data_type();
             if !holds(found, column.ty) {
-                let wanted = type_name(column.ty);
+                let wanted = column.ty.name();
                 return Err(Error::Plan(format!(
                     "{path}: column `{}` is {found}, not {wanted}",
                     column.name
@@ -161,27 +162,20 @@ impl Stream {
 
 /// True when arrays of `found` can be taken over as `ty` without a change of any value.
 fn holds(found: &DataType, ty: LogicalType) -> bool {
-    match (ty, found) {
-        (LogicalType::Bool, DataType::Boolean)
-        | (LogicalType::I16, DataType::Int16)
-        | (LogicalType::I32, DataType::Int32)
-        | (LogicalType::I64, DataType::Int64)
-        | (LogicalType::U8, DataType::UInt8)
-        | (LogicalType::U16, DataType::UInt16)
-        | (LogicalType::U32, DataType::UInt32)
-        | (LogicalType::U64, DataType::UInt64)
-        | (LogicalType::F32, DataType::Float32)
-        | (LogicalType::F64, DataType::Float64)
-        | (LogicalType::TimeMs, DataType::Timestamp(TimeUnit::Millisecond, _))
-        | (LogicalType::TimeUs, DataType::Timestamp(TimeUnit::Microsecond, _))
-        | (LogicalType::Text | LogicalType::Date | LogicalType::Uuid, DataType::Utf8) => true,
-        (LogicalType::ListF64, DataType::List(item)) => *item.data_type() == DataType::Float64,
-        (LogicalType::ListI64, DataType::List(item)) => *item.data_type() == DataType::Int64,
-        _ => false,
-    }
+    let same = match (ty.arrow(), found) {
+        (DataType::Timestamp(unit, _), DataType::Timestamp(found, _)) => unit == *found,
+        (DataType::List(item), DataType::List(found)) => item.data_type() == found.data_type(),
+        (own, found) => own == *found,
+    };
+    same && (ty.entry().fed || ty.forms().is_some())
 }
 
-fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, Reason)> {
+fn problem(
+    layout: &Layout,
+    arrays: &[ArrayRef],
+    row: usize,
+    scratch: &mut Vec<u8>,
+) -> Option<(usize, Reason)> {
     arrays.iter().enumerate().find_map(|(at, array)| {
         if array.is_null(row) {
             return layout.required[at].then_some((at, Reason::Null));
@@ -193,15 +187,22 @@ fn problem(layout: &Layout, arrays: &[ArrayRef], row: usize) -> Option<(usize, R
                 let long = || layout.limits[at].and_then(|l| limit::text(&l, text().as_bytes()));
                 text().contains('\0').then_some(Reason::NulByte).or_else(long)
             }
-            LogicalType::Date => parse::date(text().as_bytes()).err(),
-            LogicalType::Uuid => parse::uuid(text().as_bytes()).err(),
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
             }
             LogicalType::F32 | LogicalType::F64 => {
                 layout.limits[at].and_then(|l| limit::float(&l, float(array, ty, row)).err())
             }
-            _ => layout.limits[at].and_then(|l| limit::integer(&l, ty, integer(array, ty, row)?).err()),
+            _ => match ty.forms() {
+                Some(forms) => {
+                    scratch.clear();
+                    let read = (forms.push)(text().as_bytes().trim_ascii(), scratch);
+                    read.is_none().then_some(Reason::NotOf(ty))
+                }
+                None => {
+                    layout.limits[at].and_then(|l| limit::integer(&l, ty, integer(array, ty, row)?).err())
+                }
+            },
         };
         wrong.map(|reason| (at, reason))
     })
@@ -273,10 +274,11 @@ fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &m
             let texts = array.as_string::<i32>();
             for row in rows.clone() {
                 let text = if texts.is_null(row) { b"" } else { texts.value(row).as_bytes() };
-                match ty {
-                    LogicalType::Uuid => v.push(parse::uuid(text).as_ref().map_or(b"", |t| t.as_slice())),
-                    LogicalType::Date => v.push(text.trim_ascii()),
-                    _ => v.push(text),
+                match ty.forms() {
+                    Some(forms) if parse::push_form(v, ty, forms, text).is_ok() => {}
+                    // NULL is an empty text.
+                    Some(_) => v.push(b""),
+                    None => v.push(text),
                 }
             }
         }

@@ -186,10 +186,8 @@ impl FastPath {
                 let text = &bytes[start..end];
                 match ty {
                     LogicalType::Text => v.push(text),
-                    // One form each, by the full parser's own functions.
-                    LogicalType::Date => v.push(parse::date(text).ok()?),
-                    LogicalType::Uuid => v.push(&parse::uuid(text).ok()?),
-                    _ => return None,
+                    // By the full parser's own function.
+                    _ => parse::push_form(v, ty, ty.forms()?, text).ok()?,
                 }
                 Some(next)
             }

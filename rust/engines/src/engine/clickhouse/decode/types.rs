@@ -3,8 +3,8 @@
 use super::Cursor;
 use inrush_rows::encode::clickhouse::decimal_bytes;
 use inrush_rows::rows::decimals::decimal_text;
-use inrush_rows::rows::spelled::text_or_digits;
 use inrush_rows::rows::Value;
+use inrush_rows::types::hex::text_or_digits;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Type {

@@ -2,7 +2,7 @@
 
 use super::times::time;
 use super::{push, Reason};
-use crate::plan::{LogicalType, TimeForm};
+use crate::plan::TimeForm;
 use crate::rows::columns::Column;
 
 /// Longest text that is a time: a date, a clock with its fraction, a zone.
@@ -13,7 +13,7 @@ const LONGEST_BYTES: usize = 64;
 /// Iso: never an integer, which a column of dates would otherwise take for units since 1970. Dmy, Mdy: `03/01/2026`,
 /// also with `.` or `-` and without leading zeros, with a clock and a zone behind it as in ISO's form; nothing else.
 pub fn push_time(column: &mut Column, text: &[u8], form: TimeForm) -> Result<(), Reason> {
-    let wrong = if column.ty == LogicalType::Date { Reason::NotDate } else { Reason::NotTime };
+    let wrong = if column.ty.is_time() { Reason::NotTime } else { Reason::NotOf(column.ty) };
     let text = text.trim_ascii();
     if form == TimeForm::Iso {
         let digits = text.strip_prefix(b"-").unwrap_or(text);
@@ -65,6 +65,7 @@ fn number(text: &[u8]) -> Option<([u8; 2], u8, &[u8])> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::plan::LogicalType;
     use crate::rows::Value;
 
     fn read(ty: LogicalType, form: TimeForm, text: &str) -> Result<Value, Reason> {
@@ -94,7 +95,10 @@ mod tests {
     fn a_day_that_only_the_other_order_has_is_rejected_and_never_turned_round() {
         assert_eq!(read(LogicalType::TimeMs, TimeForm::Mdy, "25/01/2026"), Err(Reason::NotTime));
         assert_eq!(read(LogicalType::TimeMs, TimeForm::Dmy, "01/25/2026"), Err(Reason::NotTime));
-        assert_eq!(read(LogicalType::Date, TimeForm::Mdy, "25/01/2026"), Err(Reason::NotDate));
+        assert_eq!(
+            read(LogicalType::Date, TimeForm::Mdy, "25/01/2026"),
+            Err(Reason::NotOf(LogicalType::Date))
+        );
         for text in [
             "",
             "3",

@@ -7,16 +7,17 @@ mod reason;
 mod times;
 
 use crate::plan::LogicalType;
+use crate::types::hex::{hex_bytes, hex_text};
+use crate::types::Forms;
 
-use super::super::columns::{Column, Values};
-use super::super::spelled::{date_days, hex_bytes, hex_text, uuid_bytes, uuid_text};
+use super::super::columns::{Column, TextValues, Values};
 use super::split::Quoting;
 use lists::{push_list, Nulls};
-use numbers::{float, integer_within, unsigned};
+use numbers::{float, unsigned, whole};
 use times::time;
 
 pub use form::{instant_us, push_time};
-pub use reason::{type_name, Reason};
+pub use reason::Reason;
 pub use times::{day, day_in_front, is_a_day, time_of_day};
 
 /// Appends the value of `text` to `column`; on an error the column is unchanged.
@@ -44,26 +45,23 @@ fn push_value(values: &mut Values, ty: LogicalType, text: &[u8]) -> Result<(), R
     match values {
         Values::I32(v) => v.push(match ty {
             LogicalType::Bool => i32::from(truth(text)?),
-            LogicalType::I16 => integer_within(text, ty, i64::from(i16::MIN), i64::from(i16::MAX))? as i32,
-            LogicalType::U8 => integer_within(text, ty, 0, u8::MAX.into())? as i32,
-            LogicalType::U16 => integer_within(text, ty, 0, u16::MAX.into())? as i32,
-            _ => integer_within(text, ty, i64::from(i32::MIN), i64::from(i32::MAX))? as i32,
+            _ => whole(text, ty)? as i32,
         }),
         Values::I64(v) => v.push(match ty {
-            LogicalType::U32 => integer_within(text, ty, 0, u32::MAX.into())?,
             LogicalType::U64 => unsigned(text)? as i64,
             LogicalType::TimeMs => time(text, 1_000)?,
             LogicalType::TimeUs => time(text, 1_000_000)?,
             LogicalType::Bit => bits(text)? as i64,
-            _ => integer_within(text, ty, i64::MIN, i64::MAX)?,
+            _ => whole(text, ty)?,
         }),
         Values::F32(v) => v.push(float::<f32>(text, ty)?),
         Values::F64(v) => v.push(float::<f64>(text, ty)?),
         Values::Text(v) => match ty {
-            LogicalType::Date => v.push(date(text)?),
-            LogicalType::Uuid => v.push(&uuid(text)?),
             LogicalType::Blob => v.push(&hex_bytes(text).ok_or(Reason::NotDigits)?),
-            _ => v.push(clean_text(text)?),
+            _ => match ty.forms() {
+                Some(forms) => push_form(v, ty, forms, text)?,
+                None => v.push(clean_text(text)?),
+            },
         },
         Values::List(_) => unreachable!("no list holds lists"),
     }
@@ -96,15 +94,11 @@ fn clean_text(text: &[u8]) -> Result<&[u8], Reason> {
     std::str::from_utf8(text).map(str::as_bytes).map_err(|_| Reason::NotUtf8)
 }
 
-/// Of the years 1 to 9999, as it stands.
-pub fn date(text: &[u8]) -> Result<&[u8], Reason> {
-    let text = text.trim_ascii();
-    date_days(text).map(|_| text).ok_or(Reason::NotDate)
-}
-
-/// In its usual form, whichever it came in.
-pub fn uuid(text: &[u8]) -> Result<[u8; 36], Reason> {
-    uuid_bytes(text.trim_ascii()).map(uuid_text).ok_or(Reason::NotUuid)
+/// A value of a spelled type in its one form, whichever it came in.
+pub fn push_form(texts: &mut TextValues, ty: LogicalType, forms: &Forms, text: &[u8]) -> Result<(), Reason> {
+    (forms.push)(text.trim_ascii(), &mut texts.bytes).ok_or(Reason::NotOf(ty))?;
+    texts.ends.push(texts.bytes.len() as u32);
+    Ok(())
 }
 
 pub fn truth(text: &[u8]) -> Result<bool, Reason> {
@@ -141,11 +135,11 @@ mod tests {
     #[test]
     fn dates_and_uuids_have_one_form() {
         assert_eq!(parsed(LogicalType::Date, " 2026-01-31 "), Ok(Value::Text("2026-01-31".into())));
-        assert_eq!(parsed(LogicalType::Date, "2026-02-30"), Err(Reason::NotDate));
+        assert_eq!(parsed(LogicalType::Date, "2026-02-30"), Err(Reason::NotOf(LogicalType::Date)));
         let plain = "{00112233445566778899AABBCCDDEEFF}";
         let usual = "00112233-4455-6677-8899-aabbccddeeff";
         assert_eq!(parsed(LogicalType::Uuid, plain), Ok(Value::Text(usual.into())));
-        assert_eq!(parsed(LogicalType::Uuid, "00112233"), Err(Reason::NotUuid));
+        assert_eq!(parsed(LogicalType::Uuid, "00112233"), Err(Reason::NotOf(LogicalType::Uuid)));
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use super::Reason;
 use crate::plan::LogicalType;
 
-pub fn integer_within(text: &[u8], ty: LogicalType, low: i64, high: i64) -> Result<i64, Reason> {
+/// A whole number of the type; of a time, in its unit.
+pub fn whole(text: &[u8], ty: LogicalType) -> Result<i64, Reason> {
+    let (low, high) = ty.range().unwrap_or((i64::MIN, i64::MAX));
     let (negative, size) = integer(text, ty)?;
     let value = if negative { -i128::from(size) } else { i128::from(size) };
     if value < i128::from(low) || value > i128::from(high) {

@@ -1,9 +1,9 @@
 //! Instants from text, in the column's unit since 1970 UTC.
 
-use super::numbers::integer_within;
+use super::numbers::whole;
 use super::Reason;
 use crate::plan::LogicalType;
-use crate::rows::calendar::{days_in, days_of};
+use crate::types::calendar::{days_in, days_of};
 
 /// A time in units of `per_second`, since 1970 UTC.
 ///
@@ -15,7 +15,7 @@ pub fn time(text: &[u8], per_second: i64) -> Result<i64, Reason> {
     let unsigned = text.strip_prefix(b"-").unwrap_or(text);
     if !unsigned.is_empty() && unsigned.iter().all(u8::is_ascii_digit) {
         let ty = if per_second == 1_000 { LogicalType::TimeMs } else { LogicalType::TimeUs };
-        return integer_within(text, ty, i64::MIN, i64::MAX);
+        return whole(text, ty);
     }
     let (_, days, behind) = day_in_front(text).ok_or(Reason::NotTime)?;
     let (seconds, fraction) = time_of_day(behind).ok_or(Reason::NotTime)?.unwrap_or_default();
