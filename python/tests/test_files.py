@@ -81,6 +81,8 @@ VALUES: dict[str, st.SearchStrategy[Any]] = {
     "list_f64": st.lists(st.floats(allow_nan=False), max_size=3),
     "list_i64": st.lists(st.integers(-(2**63), 2**63 - 1), max_size=3),
     "uuid": st.uuids().map(str),
+    "time": st.times().map(lambda t: f"{t:%H:%M:%S}" + f".{t.microsecond:06}".rstrip("0").rstrip(".")),
+    "inet": st.ip_addresses(v=4).map(str),
 }
 
 

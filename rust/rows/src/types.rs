@@ -6,6 +6,8 @@
 pub mod calendar;
 pub mod date;
 pub mod hex;
+pub mod inet;
+pub mod time;
 pub mod uuid;
 
 use std::sync::Arc;
@@ -48,6 +50,10 @@ pub enum LogicalType {
     ListText,
     /// A day as `2026-01-31`.
     Date,
+    /// A time of day as `08:30:00.25`.
+    Time,
+    /// An address of a host or a network as `10.0.0.1`, `2001:db8::/32`.
+    Inet,
     /// Bytes of any value.
     Blob,
     /// A text of a closed set, which its generator names.
@@ -196,6 +202,8 @@ macro_rules! spelled {
 
 spelled! {
     Date => date::Date,
+    Inet => inet::Inet,
+    Time => time::Time,
     Uuid => uuid::Uuid,
 }
 
@@ -222,7 +230,7 @@ const BITS: &[&str] = &["bits"];
 const GIVEN: &[&str] = &["constant", "categorical"];
 
 /// All of them, in the order of [`LogicalType`].
-pub const TYPES: [ColumnType; 31] = [
+pub const TYPES: [ColumnType; 33] = [
     ColumnType {
         also: &["boolean"],
         bytes: 1,
@@ -262,7 +270,7 @@ pub const TYPES: [ColumnType; 31] = [
         "time_us",
         Holds::Time(1_000_000),
         &[INSTANT],
-        &["timestamp", "timestamptz", "datetime", "datetime64", "time"],
+        &["timestamp", "timestamptz", "datetime", "datetime64"],
     ),
     ColumnType {
         also: &["string", "str"],
@@ -296,6 +304,19 @@ pub const TYPES: [ColumnType; 31] = [
         bound: false,
         fed: false,
         ..plain(Date, "date", Holds::Spelled)
+    },
+    ColumnType {
+        one: "a time of day",
+        many: "times of day",
+        generators: &[GIVEN, &["between"]],
+        ..plain(Time, "time", Holds::Spelled)
+    },
+    ColumnType {
+        one: "an IP address",
+        many: "IP addresses",
+        also: &["ip", "ipv4", "ipv6"],
+        generators: &[GIVEN, &["between"]],
+        ..plain(Inet, "inet", Holds::Spelled)
     },
     ColumnType {
         many: "blobs",

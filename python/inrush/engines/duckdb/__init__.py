@@ -50,6 +50,7 @@ TYPES: Mapping[str, str] = {
     "list_u64": "UBIGINT[]",
     "list_f32": "FLOAT[]",
     "list_text": "VARCHAR[]",
+    "time": "TIME",
     "date": "DATE",
     "uuid": "UUID",
     "blob": "BLOB",
@@ -59,7 +60,7 @@ TYPES: Mapping[str, str] = {
     "bit": "BIT",
     "bytes": "BLOB",
 }
-LOSSES = sql.texts("date", "uuid")
+LOSSES = sql.texts("date", "time", "uuid")
 COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "boolean": ("bool",),
     "smallint": ("i16",),

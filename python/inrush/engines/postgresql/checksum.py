@@ -59,7 +59,9 @@ def _hash(column: Column) -> str:
     name = quote(column.name)
     if column.type in FLOAT_TYPES:
         return f"hash{'float4' if column.type == 'f32' else 'float8'}extended({name}, {HASH_SEED})"
-    text = digits(column) if column.type == "bytes" else f"{name}::text"
+    # A cast of an `inet` writes the bits of its network where the type itself leaves them out.
+    as_text = f"abbrev({name})" if column.type == "inet" else f"{name}::text"
+    text = digits(column) if column.type == "bytes" else as_text
     return f'hashtextextended({text} COLLATE "C", {HASH_SEED})'
 
 

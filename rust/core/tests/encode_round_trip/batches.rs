@@ -3,8 +3,11 @@
 use inrush_rows::plan::{ColumnPlan, GenPlan, LogicalType, Per, RowSource, TablePlan};
 use inrush_rows::rows::decimals::decimal_text;
 use inrush_rows::rows::{Column, Columns, Value, Values};
-use inrush_rows::types::{date, hex, uuid};
+use inrush_rows::types::inet::Inet;
+use inrush_rows::types::time::Time;
+use inrush_rows::types::{date, hex, uuid, Spelled};
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 pub const TYPES: [LogicalType; 29] = [
     LogicalType::Blob,
@@ -36,6 +39,8 @@ pub const TYPES: [LogicalType; 29] = [
     LogicalType::ListText,
     LogicalType::Date,
     LogicalType::Uuid,
+    LogicalType::Time,
+    LogicalType::Inet,
 ];
 
 pub const LABELS: [&str; 3] = ["ON", "OFF", "é ✓"];
@@ -84,6 +89,31 @@ pub fn value_of(ty: LogicalType) -> BoxedStrategy<Value> {
         LogicalType::Date => (-719_162i32..2_932_897)
             .prop_map(|days| Value::Text(date::date_text(days).expect("years 1 to 9999")))
             .boxed(),
+        LogicalType::Time => (0..=86_400_000_000i64, 0u32..7)
+            .prop_map(|(us, digits)| {
+                let mut text = Vec::new();
+                let counted = Time::FORMS.counted.expect("they have an order");
+                (counted.write)(us - us % 10i64.pow(digits), &mut text);
+                Value::Text(String::from_utf8(text).expect("ASCII"))
+            })
+            .boxed(),
+        LogicalType::Inet => prop_oneof![
+            any::<u32>().prop_map(|four| Ipv4Addr::from(four).to_string()),
+            prop::sample::select(vec![
+                "10.0.0.0/8",
+                "2001:db8::/32",
+                "::1.2.3.4",
+                "fe80::1",
+                "::ffff:1.2.3.4/128"
+            ])
+            .prop_map(str::to_owned),
+        ]
+        .prop_map(|text| {
+            let mut form = Vec::new();
+            (Inet::FORMS.push)(text.as_bytes(), &mut form).expect("an address");
+            Value::Text(String::from_utf8(form).expect("ASCII"))
+        })
+        .boxed(),
         LogicalType::Decimal => (-(10i128.pow(38) - 1)..10i128.pow(38), 0usize..=38, 0u32..38)
             .prop_map(|(units, scale, shorter)| Value::Text(decimal_text(units / 10i128.pow(shorter), scale)))
             .boxed(),

@@ -137,6 +137,8 @@ pub fn every_kind(series: u64) -> TablePlan {
             json!({"kind": "array", "of": {"kind": "sequence", "start": 0, "step": 1}, "min_items": 3, "max_items": 3}),
         ),
         column("days", "date", json!({"kind": "between", "from": "0001-01-01", "to": "9999-12-31"})),
+        column("hours", "time", json!({"kind": "between", "from": "00:00", "to": "24:00"})),
+        column("hosts", "inet", json!({"kind": "between", "from": "10.0.0.0", "to": "10.0.255.255"})),
         column("bytes", "blob", json!({"kind": "bytes", "min_bytes": 0, "max_bytes": 20})),
         column("document", "json", json!({"kind": "document", "max_items": 5, "max_chars": 9})),
         column("bits", "bit", json!({"kind": "bits", "bits": 64})),

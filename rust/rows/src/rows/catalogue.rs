@@ -223,7 +223,7 @@ pub const KINDS: &[Kind] = &[
     },
     Kind {
         name: "between",
-        about: "every value from … to equally often: days",
+        about: "every value from … to equally often: days, times of day, addresses of IPv4",
         params: &[
             need("from", "text", "first value, as 2026-01-31"),
             need("to", "text", "last value"),

@@ -3,8 +3,8 @@
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
     ArrowPrimitiveType, Date32Type, Decimal128Type, Float32Type, Float64Type, Int16Type, Int32Type,
-    Int64Type, Int8Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt16Type, UInt32Type, UInt64Type, UInt8Type,
+    Int64Type, Int8Type, Time64MicrosecondType, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt16Type, UInt32Type, UInt64Type, UInt8Type,
 };
 use arrow_array::{Array, ArrayRef, ListArray, RecordBatch};
 use arrow_schema::{DataType, TimeUnit};
@@ -48,6 +48,9 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         }
         DataType::Decimal128(_, scale) => Value::Text(decimal(at::<Decimal128Type>(array, row), *scale)),
         DataType::Date32 => Value::Text(day(at::<Date32Type>(array, row))?),
+        DataType::Time64(TimeUnit::Microsecond) => {
+            Value::Text(time(at::<Time64MicrosecondType>(array, row))?)
+        }
         DataType::Timestamp(TimeUnit::Second, _) => {
             let s = at::<TimestampSecondType>(array, row);
             Value::TimeUs(
@@ -89,6 +92,14 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
 
 fn day(days: i32) -> Result<String, String> {
     date_text(days).ok_or_else(|| format!("day {days} since 1970, which is in no year from 1 to 9999"))
+}
+
+/// In microseconds since the day began, as PostgreSQL's cells have it.
+fn time(us: i64) -> Result<String, String> {
+    let (forms, mut text) = (LogicalType::Time.forms().expect("it has forms"), Vec::new());
+    let read =
+        (forms.postgresql.push)(&us.to_be_bytes(), &mut text).and_then(|()| String::from_utf8(text).ok());
+    read.ok_or_else(|| format!("{us} us, which are in no day"))
 }
 
 fn decimal(unscaled: i128, scale: i8) -> String {
@@ -177,6 +188,11 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
         (Values::Text(v), DataType::Date32) if ty == LogicalType::Date => {
             for days in or_zero::<Date32Type>(array) {
                 v.push(day(days)?.as_bytes());
+            }
+        }
+        (Values::Text(v), DataType::Time64(TimeUnit::Microsecond)) if ty == LogicalType::Time => {
+            for us in or_zero::<Time64MicrosecondType>(array) {
+                v.push(time(us)?.as_bytes());
             }
         }
         (Values::Text(v), DataType::Dictionary(_, _)) => {
