@@ -289,7 +289,9 @@ def test_one_value_that_changed_breaks_the_proof(
 ) -> None:
     chosen, value, figure = CHANGES[column]
     ran = changed(engine, columns, column, chosen, value, deployment, folder, tmp_path)
-    if (column in DIGITS and engine in SUMS_DECIMALS) or column in HASHED_BY and engine in HASHED_BY[column]:
+    if (column in DIGITS and engine in SUMS_DECIMALS) or (
+        column in HASHED_BY and engine in HASHED_BY[column]
+    ):
         figure = f"sum_hash({column})"
     broken = {p["item"] for p in ran.broken() if not p["item"].startswith(("difference", "product"))}
     assert broken == {"read_back", figure} - {""}
