@@ -103,7 +103,8 @@ enum Field<'a> {
     Eight(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
-    Time(&'a [i64], i64),
+    TimeMs(&'a [i64]),
+    TimeUs(&'a [i64]),
     Text(&'a [u8], &'a [u32]),
     List(&'a ListValues),
     /// Lists that were written beforehand: those of other items, or with NULL in them.
@@ -184,11 +185,15 @@ impl Cells {
                 Field::F32(v) if v[row].is_finite() => tail.word(v[row].to_bits() as u64, 4),
                 Field::F64(v) if v[row].is_finite() => tail.word(v[row].to_bits(), 8),
                 Field::F32(_) | Field::F64(_) => return Some(index),
-                Field::Time(v, per_s) => {
-                    let Some(time) = self.day.time(v[row], *per_s) else { return Some(index) };
-                    tail.word(time as u64, 8);
-                    tail.word((time >> 64) as u64, 4);
-                }
+                // Units of a second are known where this is compiled: a division by them is a multiplication.
+                Field::TimeMs(v) => match self.day.time(v[row], 1_000) {
+                    Some(time) => put_time(tail, time),
+                    None => return Some(index),
+                },
+                Field::TimeUs(v) => match self.day.time(v[row], 1_000_000) {
+                    Some(time) => put_time(tail, time),
+                    None => return Some(index),
+                },
                 Field::Text(bytes, ends) => {
                     let start = if row == 0 { 0 } else { ends[row - 1] as usize };
                     put_text(tail, &bytes[start..ends[row] as usize]);
@@ -213,8 +218,8 @@ fn field(column: &Column, ty: LogicalType) -> Result<Field<'_>, Error> {
         (Values::I32(v), LogicalType::Bool | LogicalType::U8) => Field::One(v),
         (Values::I32(v), LogicalType::I16 | LogicalType::U16) => Field::Two(v),
         (Values::I32(v), _) => Field::Four(v),
-        (Values::I64(v), LogicalType::TimeMs) => Field::Time(v, 1_000),
-        (Values::I64(v), LogicalType::TimeUs) => Field::Time(v, 1_000_000),
+        (Values::I64(v), LogicalType::TimeMs) => Field::TimeMs(v),
+        (Values::I64(v), LogicalType::TimeUs) => Field::TimeUs(v),
         (Values::I64(v), LogicalType::U32) => Field::FourOfEight(v),
         (Values::I64(v), _) => Field::Eight(v),
         (Values::F32(v), _) => Field::F32(v),
@@ -235,13 +240,21 @@ fn block_bytes(fields: &[Field], first: usize, last: usize) -> usize {
     let rows = last - first;
     let span = |ends: &[u32]| ends[last - 1] as usize - if first == 0 { 0 } else { ends[first - 1] as usize };
     let widest = |field: &Field| match field {
-        Field::Time(..) => rows * TIME_BYTES,
+        Field::TimeMs(_) | Field::TimeUs(_) => rows * TIME_BYTES,
         Field::Text(_, ends) => span(ends) + rows * LENGTH_BYTES,
         Field::Made(v) => span(&v.ends) + rows * LENGTH_BYTES,
         Field::List(v) => span(&v.ends) * (FLOAT_BYTES + 1) + rows * (2 + LENGTH_BYTES),
         _ => rows * 8,
     };
     fields.iter().map(|f| widest(f) + rows).sum()
+}
+
+/// # Safety
+/// `tail` has [`TIME_BYTES`] of room.
+#[inline(always)]
+unsafe fn put_time(tail: &mut Tail, time: u128) {
+    tail.word(time as u64, 8);
+    tail.word((time >> 64) as u64, 4);
 }
 
 /// # Safety

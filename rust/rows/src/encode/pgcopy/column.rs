@@ -16,23 +16,31 @@ const TIME_US: std::ops::Range<i64> = -211_813_488_000_000_000..9_223_371_331_20
 
 /// Adds the bytes of each cell, length word included, to its row.
 pub fn add_sizes(sizes: &mut [usize], column: &Column, ty: PgType, first: usize) {
-    if let (PgType::Spelled(ty), None, Values::Text(texts)) = (ty, ty.width(), &column.values) {
-        sizes.iter_mut().for_each(|size| *size += 4);
-        return ty.visit(AddSpelled { sizes, column, texts, first });
-    }
-    for (offset, size) in sizes.iter_mut().enumerate() {
-        let row = first + offset;
-        *size += 4;
-        if column.is_present(row) {
-            *size += match (&column.values, ty.width()) {
-                (_, Some(width)) => width,
-                (Values::Text(text), None) if ty == PgType::Decimal => numeric_bytes(text.get(row)),
-                (Values::Text(text), None) if ty == PgType::Jsonb => 1 + text.get(row).len(),
-                (Values::Text(text), None) => text.get(row).len(),
-                (Values::List(list), None) => list_bytes(list, row, ty),
-                _ => unreachable!("`check` let texts and lists through"),
-            };
+    match (&column.values, ty.width(), ty) {
+        (_, Some(width), _) => add_each(sizes, column, first, |_| width),
+        (Values::Text(texts), None, PgType::Decimal) => {
+            add_each(sizes, column, first, |row| numeric_bytes(texts.get(row)))
         }
+        (Values::Text(texts), None, PgType::Jsonb) => {
+            add_each(sizes, column, first, |row| 1 + texts.get(row).len())
+        }
+        (Values::Text(texts), None, PgType::Spelled(ty)) => {
+            ty.visit(AddSpelled { sizes, column, texts, first })
+        }
+        (Values::Text(texts), None, _) => add_each(sizes, column, first, |row| texts.get(row).len()),
+        (Values::List(list), None, _) => add_each(sizes, column, first, |row| list_bytes(list, row, ty)),
+        _ => unreachable!("`check` let texts and lists through"),
+    }
+}
+
+/// bytes: those of the value of a row; NULL has none.
+#[inline(always)]
+fn add_each(sizes: &mut [usize], column: &Column, first: usize, bytes: impl Fn(usize) -> usize) {
+    let rows = sizes.iter_mut().zip(first..);
+    if column.present.is_empty() {
+        rows.for_each(|(size, row)| *size += 4 + bytes(row));
+    } else {
+        rows.for_each(|(size, row)| *size += 4 + if column.present[row] == 1 { bytes(row) } else { 0 });
     }
 }
 
@@ -221,10 +229,8 @@ impl Visitor for AddSpelled<'_> {
     type Out = ();
 
     fn of<T: Spelled>(self) {
-        for (offset, size) in self.sizes.iter_mut().enumerate() {
-            let row = self.first + offset;
-            *size += if self.column.is_present(row) { T::cell_bytes(self.texts.get(row)) } else { 0 };
-        }
+        let AddSpelled { sizes, column, texts, first } = self;
+        add_each(sizes, column, first, |row| T::cell_bytes(texts.get(row)));
     }
 }
 
