@@ -9,7 +9,7 @@ use inrush_rows::types::{date, hex, uuid, Spelled};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-pub const TYPES: [LogicalType; 29] = [
+pub const TYPES: [LogicalType; 31] = [
     LogicalType::Blob,
     LogicalType::Enum,
     LogicalType::Decimal,
