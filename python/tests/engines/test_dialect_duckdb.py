@@ -151,6 +151,6 @@ def _bound(table: Table, row: Row) -> list[Any]:
 
 
 def _cell(kind: str, value: Any) -> Any:
-    if value is None or not kind.startswith("time"):
+    if value is None or kind not in ("time_ms", "time_us"):
         return value
     return EPOCH + timedelta(**{"milliseconds" if kind == "time_ms" else "microseconds": value})

@@ -242,7 +242,7 @@ def as_literal(value: Any, kind: str) -> str:
     if kind in ("time_ms", "time_us"):
         us = value * 1000 if kind == "time_ms" else value
         return f"timestamptz '1970-01-01 00:00:00+00' + interval '{us} microseconds'"
-    if kind in ("text", "uuid"):
+    if kind in ("text", "uuid", "time", "inet"):
         return literal(value)
     if kind.startswith("list"):
         return f"ARRAY[{', '.join(as_literal(v, 'item') for v in value)}]::{DECLARED[kind]}"

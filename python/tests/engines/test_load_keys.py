@@ -102,6 +102,35 @@ def test_embedded_databases_store_them_too(engine: str, tmp_path: Path) -> None:
     assert stored == [[str(uuid.UUID(own)), day]]
 
 
+@pytest.mark.parametrize("engine", ["postgresql", "duckdb"])
+def test_times_of_day_and_addresses_are_loaded_into_columns_of_their_types(
+    engine: str, request: pytest.FixtureRequest, table: str, tmp_path: Path
+) -> None:
+    target = (
+        Target(engine, f"{engine}:///{tmp_path}/db")
+        if engine == "duckdb"
+        else request.getfixturevalue(engine)
+    )
+    here = server(engine).run_target(target, tmp_path)
+    # DuckDB has no type of addresses that inrush knows.
+    ask(
+        here,
+        f"CREATE TABLE {table} (n int, clock time, host {'inet' if engine == 'postgresql' else 'varchar'})",
+    )
+    file = tmp_path / "a.csv"
+    file.write_text("n,clock,host\n0,08:30,10.0.0.1\n1,23:59:59.000250,2001:db8::1\n2,,\n3,24:61,10.0.0.1\n")
+    done = run(call(table, [file], into=target.url), tmp_path / "loads")
+    assert (done.rows_stored, done.rejected, done.proven) == (3, 1, True)
+    stored = ask(here, f"SELECT CAST(clock AS VARCHAR), CAST(host AS VARCHAR) FROM {table} ORDER BY n")
+    bits = ("/32", "/128") if engine == "postgresql" else ("", "")
+    assert stored == [
+        ["08:30:00", f"10.0.0.1{bits[0]}"],
+        ["23:59:59.00025", f"2001:db8::1{bits[1]}"],
+        [None, None],
+    ]
+    ask(here, f"DROP TABLE {table}")
+
+
 @pytest.mark.parametrize("engine", ["sqlite", "duckdb", "postgresql", "mysql", "mariadb", "clickhouse"])
 def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
     engine: str, request: pytest.FixtureRequest, tmp_path: Path, table: str
@@ -132,7 +161,7 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
 
 READ_AS = {
     "time_ms": "time_us", "u64": "i64", "i16": "i64", "i32": "i64", "f32": "f64", "uuid": "text", "date": "text",
-    "list_f64": "text", "list_i64": "text", "u8": "i16", "u16": "i32", "u32": "i64",
+    "time": "text", "inet": "text", "list_f64": "text", "list_i64": "text", "u8": "i16", "u16": "i32", "u32": "i64",
 }  # fmt: skip
 
 

@@ -78,6 +78,7 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "double[]": ("list_f64",),
     "bigint[]": ("list_i64",),
     "date": ("date",),
+    "time": ("time",),
     "uuid": ("uuid",),
     "blob": ("bytes",),
 }
