@@ -15,10 +15,6 @@ THREADS ?= 4
 # each other's load: Rust's, those without a server, those on servers. So many at once, each process on servers of its own.
 ON_SERVERS := python/tests/engines
 SERVER_JOBS ?= 3
-# Each part of the tests that passed where servers must be there leaves a file: CI runs once more what did not.
-PASSED := .pytest_cache/passed
-passed = mkdir -p $(PASSED) && touch $(PASSED)/$(1)
-AGAIN ?=
 # Ten minutes each.
 STRESSED ?= postgresql clickhouse
 # Killed in a load and in a statement: 66 kills each, of 10 to 25 seconds.
@@ -64,7 +60,7 @@ run: core ## the quickstart study; prints where its report is
 # Half of the time of Rust's tests is waiting, so both halves are tested at once; where servers must be there, limits of
 # seconds are tested too, which a thousand threads beside them break.
 test: core ## the tests; needs no server and no browser
-	@rm -rf $(PASSED); $(MAKE) --no-print-directory --keep-going --jobs $(if $(INRUSH_REQUIRE_SERVERS),1,2) test-rust-told test-python
+	@$(MAKE) --no-print-directory --keep-going --jobs $(if $(INRUSH_REQUIRE_SERVERS),1,2) test-rust-told test-python
 
 test-all: core ## all tests, also those that are dear in time, and the wheel of a release
 	$(MANY_CASES) $(CARGO_TEST)
@@ -85,12 +81,10 @@ else
 endif
 
 test-python-apart:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart $(AGAIN) -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
-	@$(call passed,apart)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/apart -n $(JOBS) --durations 30 --ignore $(ON_SERVERS)
 
 test-python-servers:
-	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers $(AGAIN) -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
-	@$(call passed,servers)
+	MAKEFLAGS= $(BIN)/python -m pytest -o cache_dir=.pytest_cache/servers -n $(SERVER_JOBS) --durations 30 $(ON_SERVERS)
 
 test-rust: ## tests of the Rust half
 	@tools/needs $(PYTHON) fetch
@@ -103,7 +97,6 @@ test-rust-told:
 	  $(MAKE) --no-print-directory test-rust >$(TOLD) 2>&1 || { cat $(TOLD); echo "the Rust half failed: $(TOLD)"; exit 1; }; \
 	  awk '/^test result:/ { passed += $$4; ignored += $$8 } END { \
 	    print "\nRust: " passed + 0 " tests passed, " ignored + 0 " need a server"; exit !passed }' $(TOLD)
-	@$(call passed,rust)
 
 fuzz: ## a million mutated answers to each decoder (or as many as INRUSH_MUTATIONS says)
 	INRUSH_MUTATIONS=$${INRUSH_MUTATIONS:-1000000} cargo test --release -p inrush-engines -p inrush-load --lib fuzz:: -- --nocapture
