@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import time
 from typing import Any
 
 import pyarrow as pa
@@ -11,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.engines.sqlite.memory import stored, stored_column
+from inrush.plan.oracle import oracle_plan
 from inrush.run import oracle
+from inrush.workload import Column, Operation, Table
 
 BIG = 2**63 + 5
 TABLE = {
@@ -159,3 +162,18 @@ def test_a_query_that_the_oracle_refuses_is_told_and_never_taken_for_right(engin
     assert not found.holds
     assert f"{engine}, the oracle, cannot answer it" in found.found
     assert "no_such_function" in found.found and f"write sql.{engine}" in found.found
+
+
+@pytest.mark.parametrize("told", ["08:30:00", "08:30:00.25", "23:59:59.000001", "00:00:00"])
+def test_a_time_of_day_is_the_oracle_s_in_its_one_form(told: str) -> None:
+    assert oracle.plain(time.fromisoformat(told.ljust(15, "0") if "." in told else told)) == told
+
+
+def test_addresses_are_not_held_against_texts_which_have_another_order() -> None:
+    column = Column("host", "inet", gen={"kind": "any"})
+    tables = {"t": Table("t", (column, Column("n", "i64", gen={"kind": "any"})))}
+    top = Operation("top", "query", "t", sql={"default": "SELECT max(n) FROM {t}"})
+    asked = (["top"], {"top": top})
+    assert oracle_plan("duckdb", *asked, tables, {"t": 10}) is None
+    numbers = {"t": Table("t", tables["t"].columns[1:])}
+    assert oracle_plan("duckdb", *asked, numbers, {"t": 10}) is not None

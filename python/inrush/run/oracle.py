@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timezone
+from datetime import datetime, time, timezone
 from decimal import Decimal
 from typing import Protocol
 
@@ -165,6 +165,9 @@ def plain(cell: object) -> Cell:
         return int(cell)
     if isinstance(cell, datetime):
         return microseconds(cell)
+    if isinstance(cell, time):
+        # In the one form that a time of day has: without digits that say nothing.
+        return cell.isoformat().rstrip("0").rstrip(".") if cell.microsecond else cell.isoformat()
     if isinstance(cell, Decimal):
         return int(cell) if cell == cell.to_integral_value() else float(cell)
     if isinstance(cell, list | tuple):

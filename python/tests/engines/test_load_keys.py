@@ -102,9 +102,21 @@ def test_embedded_databases_store_them_too(engine: str, tmp_path: Path) -> None:
     assert stored == [[str(uuid.UUID(own)), day]]
 
 
-@pytest.mark.parametrize("engine", ["postgresql", "duckdb"])
+@pytest.mark.parametrize(
+    ("engine", "kind", "values", "stored"),
+    [
+        ("duckdb", "time", ("08:30", "23:59:59.000250", "24:61"), ["08:30:00", "23:59:59.00025"]),
+        ("postgresql", "inet", ("10.0.0.1", "2001:db8::1", "10.0.0.256"), ["10.0.0.1/32", "2001:db8::1/128"]),
+    ],
+)
 def test_times_of_day_and_addresses_are_loaded_into_columns_of_their_types(
-    engine: str, request: pytest.FixtureRequest, table: str, tmp_path: Path
+    engine: str,
+    kind: str,
+    values: tuple[str, ...],
+    stored: list[str],
+    request: pytest.FixtureRequest,
+    table: str,
+    tmp_path: Path,
 ) -> None:
     target = (
         Target(engine, f"{engine}:///{tmp_path}/db")
@@ -112,22 +124,13 @@ def test_times_of_day_and_addresses_are_loaded_into_columns_of_their_types(
         else request.getfixturevalue(engine)
     )
     here = server(engine).run_target(target, tmp_path)
-    # DuckDB has no type of addresses that inrush knows.
-    ask(
-        here,
-        f"CREATE TABLE {table} (n int, clock time, host {'inet' if engine == 'postgresql' else 'varchar'})",
-    )
+    ask(here, f"CREATE TABLE {table} (n int, v {kind})")
     file = tmp_path / "a.csv"
-    file.write_text("n,clock,host\n0,08:30,10.0.0.1\n1,23:59:59.000250,2001:db8::1\n2,,\n3,24:61,10.0.0.1\n")
+    file.write_text("n,v\n" + "".join(f"{n},{value}\n" for n, value in enumerate((*values, ""))))
     done = run(call(table, [file], into=target.url), tmp_path / "loads")
     assert (done.rows_stored, done.rejected, done.proven) == (3, 1, True)
-    stored = ask(here, f"SELECT CAST(clock AS VARCHAR), CAST(host AS VARCHAR) FROM {table} ORDER BY n")
-    bits = ("/32", "/128") if engine == "postgresql" else ("", "")
-    assert stored == [
-        ["08:30:00", f"10.0.0.1{bits[0]}"],
-        ["23:59:59.00025", f"2001:db8::1{bits[1]}"],
-        [None, None],
-    ]
+    there = ask(here, f"SELECT CAST(v AS VARCHAR) FROM {table} ORDER BY n")
+    assert there == [*([value] for value in stored), [None]]
     ask(here, f"DROP TABLE {table}")
 
 
@@ -144,6 +147,9 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
     database = "inrush_load_test" if engine in ("mysql", "mariadb") else ""
     name = f"{database}.{table}" if database else table
     types = [*LOGICAL_TYPES, *(["date"] if engine != "clickhouse" else [])]
+    if engine == "postgresql":
+        # `time(3)` rounds what it is given, so columns of this type are not loaded yet.
+        types.remove("time")
     made = table_plan(
         twin, Table("t", tuple(Column(f"c_{kind}", kind) for kind in types)), target_table(name)
     )

@@ -28,7 +28,6 @@ COLUMN_TYPES: Mapping[str, tuple[str, ...]] = {
     "double precision[]": ("list_f64",),
     "bigint[]": ("list_i64",),
     **{TYPES[name].postgresql: (name,) for name in SPELLED},
-    "time without time zone": ("time",),
     **dict.fromkeys(("bytea", "bit"), ("bytes",)),
 }
 #: From 4714 BC on, µs since 1970.

@@ -178,6 +178,13 @@ class Questdb(Twin):
         return sql.operation(operation, method, self.name, tables, inserts, sql.dollar)
 
     def row_call(self, operation: Operation, table: Table, plan: TablePlan) -> str | Unsupported:
+        named = {*operation.params, *operation.each_row}
+        # Values of these are sent as PostgreSQL's types have them, and the column is a text.
+        for column in table.columns:
+            if column.name in named and column.type in SPELLED and TYPES[column.type][0] == "varchar":
+                return Unsupported(
+                    f"column {column.name}: QuestDB keeps {column.type} as a text, and is asked for none"
+                )
         return row_calls.reads_only(
             operation, table, plan, "its rows are appended to a log, and reads see them when that was applied"
         )
