@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from inrush.guards.analyse import analyse
 from inrush.results.store import Results
-from inrush.stats.measures import study_record
+from inrush.stats.measures import measured_windows, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.stats.settled import LEAST_INTERVALS, settled_ns
+from inrush.stats.settled import LEAST_INTERVALS, courses_after, settled_ns
 from tests import synthetic
 from tests.steps import run_study_file
 from tests.synthetic import SECOND
@@ -37,9 +37,9 @@ def course(
 ) -> RunRecord:
     """A run whose last insert was acknowledged after `WRITING` intervals, and whose readers went on.
 
-    after: mean latency of each interval behind it, ns. written: bytes that the server writes in each interval.
+    after: mean latency of each interval behind it, ns; 0: nothing was answered. written: bytes that the server writes in each interval.
     """
-    where = {"segment": 0, "role": role, "op": "query", "kind": "latency"}
+    where = {"segment": 0, "role": role, "op": "query", "kind": "latency", "dt_ns": DT}
     end_ns = (WRITING + len(after)) * DT
     tables = {
         "segments": [{"segment": 0, "kind": "drive", "phase": "measure", "end_ns": end_ns, "ended_by": "work"}],
@@ -49,7 +49,9 @@ def course(
         ],
         "hist": [
             *({**where, "t_ns": k * DT, **synthetic.hist([900 * MS])} for k in range(WRITING)),
-            *({**where, "t_ns": (WRITING + k) * DT, **synthetic.hist([ns])} for k, ns in enumerate(after)),
+            *(
+                {**where, "t_ns": (WRITING + k) * DT, **synthetic.hist([ns])} for k, ns in enumerate(after) if ns
+            ),
         ],
         "resources": [
             {"role": "server", "metric": "write_bytes", "t_ns": k * DT, "value": k * written}
@@ -85,7 +87,7 @@ def test_readers_as_fast_as_at_rest_from_the_start_have_settled_at_once() -> Non
 @pytest.mark.parametrize(
     ("why", "after"),
     [
-        ("still becoming faster at the end", [(60 - k) * MS for k in range(30)]),
+        ("still becoming faster at the end", [(100 - 3 * k) * MS for k in range(30)]),
         ("too short to know what rest is", [50 * MS] * 4 + [10 * MS] * (LEAST_INTERVALS - 5)),
         ("nobody reads behind it", []),
     ],
@@ -99,21 +101,57 @@ def test_calls_that_failed_are_no_fast_answers() -> None:
     assert settled(course([50 * MS] * 8 + [10 * MS] * 22, failures=[failure])) == {}
 
 
-def test_one_slow_interval_at_rest_is_noise_and_two_together_are_not() -> None:
-    times = np.arange(30, dtype=np.float64)
-    mean = np.full(30, 10.0)
-    mean[[5, 12]] = 90.0
-    assert settled_ns((times, mean)) == 0.0
-    mean[[11, 12]] = 90.0
-    assert settled_ns((times, mean)) == 13.0
+def test_what_was_loaded_before_is_no_insert_beside_readers() -> None:
+    """A study that only reads: its table was filled in a segment of its own, and then it was warmed."""
+    run = course([50 * MS] * 8 + [10 * MS] * 22)
+    plan: Any = {
+        **run.plan,
+        "segments": [*run.plan["segments"], {"kind": "drive", "phase": "load", "roles": []}],
+    }
+    tables = {**run.tables}
+    rows = run.tables["repetitions"].to_pylist()
+    rows[0]["segment"] = 1
+    tables["repetitions"] = synthetic.table("repetitions", rows)
+    assert settled(replace(run, plan=plan, tables=tables, _rows={})) == {}
 
 
-@given(st.lists(st.floats(0.5, 2.0), min_size=LEAST_INTERVALS, max_size=60), st.floats(0.1, 100.0))
-def test_it_is_never_in_what_it_is_compared_with_and_knows_no_unit(noise: list[float], unit: float) -> None:
-    times, mean = np.arange(len(noise), dtype=np.float64), np.array(noise)
-    found = settled_ns((times, mean))
-    assert found is None or found < len(noise) - len(noise) // 3 + 1
-    assert settled_ns((times, mean * unit)) == found
+def mean(*parts: tuple[int, float]) -> float | None:
+    """Of a course of so many intervals of each mean latency."""
+    values = np.concatenate([np.full(count, value) for count, value in parts])
+    return settled_ns((np.arange(len(values), dtype=np.float64), values))
+
+
+def test_one_slow_interval_is_noise_and_two_together_are_not() -> None:
+    assert mean((5, 10.0), (1, 90.0), (24, 10.0)) == 0.0
+    assert mean((1, 90.0), (29, 10.0)) == 0.0
+    assert mean((11, 10.0), (2, 90.0), (17, 10.0)) == 13.0
+    assert mean((8, 50.0), (21, 10.0), (1, 100.0)) == 8.0
+
+
+@pytest.mark.parametrize(
+    ("why", "parts"),
+    [
+        ("slow again at rest", [(8, 50.0), (15, 10.0), (2, 60.0), (5, 10.0)]),
+        ("slower to its end", [(8, 50.0), (17, 10.0), (5, 60.0)]),
+        ("no answer at rest", [(8, 50.0), (12, 10.0), (10, np.inf)]),
+    ],
+)
+def test_what_is_not_at_rest_is_nothing_to_compare_with(why: str, parts: list[tuple[int, float]]) -> None:
+    assert mean(*parts) is None, why
+
+
+def test_intervals_without_an_answer_are_slow() -> None:
+    """A query that was blocked for half a second answers once, and everything around it is fast."""
+    run = course([10 * MS] * 5 + [0] * 5 + [510 * MS] + [10 * MS] * 24)
+    assert settled(run) == {"readers.settled_s": 1.1, "readers.settled_bytes": 1.1e7}
+    assert mean((5, 10.0), (5, np.inf), (1, 510.0), (19, 10.0)) == 11.0
+
+
+@given(st.lists(st.floats(0.5, 2.0), min_size=LEAST_INTERVALS, max_size=60))
+def test_it_is_never_in_what_it_is_compared_with(noise: list[float]) -> None:
+    times, values = np.arange(len(noise), dtype=np.float64), np.array(noise)
+    found = settled_ns((times, values))
+    assert found is None or found <= len(noise) - len(noise) // 3
 
 
 STUDY = """
@@ -130,7 +168,7 @@ answer = { kind = "comparison", of = "busy.users.settled_s" }
 [[steps]]
 name = "busy"
 do = "roles"
-seconds = 4
+seconds = 7
 [steps.roles.writers]
 operation = "insert"
 table = "events"
@@ -148,7 +186,12 @@ def test_users_of_a_real_engine_settle_when_its_last_row_is_in(tmp_path: Path) -
     study.write_text(STUDY)
     with undisturbed():
         found = analyse(study_record(Results(run_study_file(study, tmp_path))))
-    figures = found.runs[0].figures
-    assert 0 <= figures["busy.users.settled_s"] < 2
-    assert figures["busy.users.settled_bytes"] >= 0
+    (run,), figures = [m.run for m in found.runs], found.runs[0].figures
+    (segment,) = measured_windows(run)
+    last_ns = max(r["end_ns"] for r in run.rows("repetitions") if r["role"].startswith("busy.writers"))
+    ((times, _),) = courses_after(run, segment, last_ns)["busy.users"]
+    assert len(times) >= LEAST_INTERVALS and times[0] >= last_ns
+    # On a busy machine nothing is at rest.
+    assert 0 <= figures.get("busy.users.settled_s", 0.0) < 7
+    assert "busy.users.settled_bytes" not in figures, "it has no process of its own"
     assert "busy.writers.settled_s" not in figures

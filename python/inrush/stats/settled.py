@@ -1,104 +1,123 @@
 """Readers that go on when the last row is in: after how much time, and how many written bytes, they are as fast as at rest. Pure.
 
-At rest are the last third of the intervals behind the last insert, by the mean latency in each, if its halves are as fast as
-each other. A reader has settled where the median of three intervals is no slower than those at rest, or by a tenth at most,
-and stays so: this is known to an interval. One that has not settled before it is at rest has no such figure.
+Of the intervals behind the last insert, whose last is left out because it may be cut, the last third are at rest, by the mean
+latency in each, if its halves are as fast as each other. A reader has settled where the median of three intervals is slower
+than at rest by a quarter at most, and stays so: this is known to an interval. An interval without an answer is slower than any
+other. A reader that has not settled before it is at rest has no such figure, and so has one with a call that failed or was
+never sent.
 
 `settled_s`       from the last insert that was acknowledged until then; of several queries that of the last one
-`settled_bytes`   what the engine's process wrote meanwhile: what it merged, rewrote or wrote back
+`settled_bytes`   what the server wrote meanwhile: what it merged, rewrote or wrote back; not of an engine in the client's process
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 import numpy as np
 
-from inrush.stats.measures import measured_windows, scheduled_operations, whole, writing_roles
+from inrush.border.tables import RepetitionRow
+from inrush.stats.measures import measured_repetitions, whole, writing_roles
 from inrush.stats.record import FloatArray, RunRecord
-from inrush.stats.watched import cumulative, grown
+from inrush.stats.watched import cumulative, spent
 
 #: Intervals behind the last insert that make a rest to compare with: fewer say nothing.
 LEAST_INTERVALS = 12
 #: Slower than at rest by at most this share.
-TOLERANCE = 0.1
+TOLERANCE = 0.25
 
+#: Begin and mean latency of each interval, ns; infinite where nothing was answered.
 Course = tuple[FloatArray, FloatArray]
 
 
 def settled_figures(run: RunRecord) -> dict[str, float]:
-    writers = writing_roles(run.plan)
-    ends_ns = [r["end_ns"] for r in run.rows("repetitions") if r["role"] in writers and r["rows"]]
+    writers, held = writing_roles(run.plan), measured_repetitions(run)
+    ends_ns = {
+        r["segment"]: r["end_ns"] for r in sorted(held, key=lambda r: r["end_ns"]) if is_last(r, writers)
+    }
     figures: dict[str, float] = {}
-    if not ends_ns:
-        return figures
-    last_ns = max(ends_ns)
-    wrote = written_by_engine(run)
-    for role, courses in courses_after(run, last_ns).items():
-        if role in writers or any(whole(row["role"]) == role for row in run.rows("failures")):
-            continue
-        each_ns = [settled_ns(course) for course in courses]
-        if any(at_ns is None for at_ns in each_ns):
-            continue
-        until_ns = max(at_ns for at_ns in each_ns if at_ns is not None)
-        figures[f"{role}.settled_s"] = max(until_ns - last_ns, 0.0) / 1e9
-        if wrote is not None:
-            figures[f"{role}.settled_bytes"] = grown(*wrote, last_ns, max(until_ns, last_ns))
+    for segment, last_ns in ends_ns.items():
+        failed = {whole(row["role"]) for row in run.rows("failures") if row["segment"] == segment}
+        unsent = {whole(r["role"]) for r in held if r["segment"] == segment and r["unsent"]}
+        for role, courses in courses_after(run, segment, last_ns).items():
+            each_ns = [settled_ns(course) for course in courses]
+            if role in {*writers, *failed, *unsent} or any(at_ns is None for at_ns in each_ns):
+                continue
+            until_ns = max(at_ns for at_ns in each_ns if at_ns is not None)
+            figures[f"{role}.settled_s"] = max(until_ns - last_ns, 0.0) / 1e9
+            wrote = written(run, last_ns, max(until_ns, last_ns))
+            if wrote is not None:
+                figures[f"{role}.settled_bytes"] = wrote
     return figures
+
+
+def written(run: RunRecord, begin_ns: float, end_ns: float) -> float | None:
+    """Bytes that the server's process wrote; None where the watch did not look at both ends, and without a server."""
+    series = cumulative(run, "write_bytes").get("server")
+    if series is None:
+        return None
+    return spent(series, [(begin_ns, end_ns)]) if end_ns > begin_ns else 0.0
+
+
+def is_last(totals: RepetitionRow, writers: Collection[str]) -> bool:
+    """Whether the repetition ends with an insert."""
+    return totals["role"] in writers and totals["rows"] > 0
 
 
 def settled_ns(course: Course) -> float | None:
     """Begin of the first interval from which on it is as fast as at rest; None where it is not known to be."""
     t_ns, mean_ns = course
-    if len(mean_ns) < LEAST_INTERVALS:
+    count, rest = len(mean_ns), mean_ns[-(len(mean_ns) // 3) :]
+    if count < LEAST_INTERVALS or not np.isfinite(at_rest := float(np.median(rest))):
         return None
-    rest = mean_ns[-(len(mean_ns) // 3) :]
-    earlier, later = (float(np.median(half)) for half in (rest[: len(rest) // 2], rest[len(rest) // 2 :]))
-    if earlier > later * (1 + TOLERANCE):
+    halves = np.median(rest[: len(rest) // 2]), np.median(rest[len(rest) // 2 :])
+    if max(halves) > min(halves) * (1 + TOLERANCE):
         return None
-    smooth = np.array([np.median(mean_ns[max(k - 1, 0) : k + 2]) for k in range(len(mean_ns))])
-    slowest = max(float(np.median(rest)) * (1 + TOLERANCE), float(smooth[-len(rest) :].max()))
-    slow = np.flatnonzero(smooth > slowest)
-    settled = int(slow[-1]) + 1 if len(slow) else 0
-    return float(t_ns[settled])
+    firsts = np.clip(np.arange(count) - 1, 0, count - 3)
+    smooth = np.array([np.median(mean_ns[first : first + 3]) for first in firsts])
+    slow = np.flatnonzero(smooth > at_rest * (1 + TOLERANCE))
+    if not len(slow):
+        return float(t_ns[0])
+    return float(t_ns[slow[-1] + 1]) if slow[-1] + 1 <= count - len(rest) else None
 
 
-def courses_after(run: RunRecord, last_ns: int) -> dict[str, list[Course]]:
-    """Role, as a whole -> for each query that it is due to ask, begin and mean latency of the intervals behind the last insert."""
-    table = run.tables.get("hist")
-    if table is None:
+def courses_after(run: RunRecord, segment: int, last_ns: int) -> dict[str, list[Course]]:
+    """Role, as a whole -> the intervals behind the last insert but the last, of each query that it is due to ask."""
+    table, due = run.tables.get("hist"), queries(run.plan, segment)
+    columns = ["segment", "role", "op", "kind", "t_ns", "dt_ns", "n", "sum_ns"]
+    rows = [
+        row
+        for row in (table.select(columns).to_pylist() if table is not None else ())
+        if row["segment"] == segment and row["kind"] == "latency"
+    ]
+    if not rows:
         return {}
-    due, segments = scheduled_operations(run.plan), measured_windows(run)
-    sums: dict[tuple[str, str], dict[int, tuple[int, int]]] = {}
-    columns = ["segment", "role", "op", "kind", "t_ns", "n", "sum_ns"]
-    for row in table.select(columns).to_pylist():
-        behind = row["t_ns"] >= last_ns and row["segment"] in segments
-        if (
-            row["kind"] != "latency"
-            or not behind
-            or not row["n"]
-            or row["op"] not in due.get(row["role"], ())
-        ):
-            continue
-        at = sums.setdefault((whole(row["role"]), row["op"]), {})
-        n, sum_ns = at.get(row["t_ns"], (0, 0))
-        at[row["t_ns"]] = n + row["n"], sum_ns + row["sum_ns"]
+    step_ns, begin_ns = max(row["dt_ns"] for row in rows), min(row["t_ns"] for row in rows)
+    first, end = (
+        -((begin_ns - last_ns) // step_ns),
+        round((max(r["t_ns"] for r in rows) - begin_ns) / step_ns),
+    )
+    times = begin_ns + step_ns * np.arange(first, max(first, end), dtype=np.float64)
     found: dict[str, list[Course]] = {}
-    for (role, _), at in sums.items():
-        found.setdefault(role, []).append(course(at))
+    for role, operation in due:
+        calls, spent_ns = np.zeros(len(times)), np.zeros(len(times))
+        for row in rows:
+            at = round((row["t_ns"] - begin_ns) / step_ns) - first
+            if (whole(row["role"]), row["op"]) == (role, operation) and 0 <= at < len(times):
+                calls[at] += row["n"]
+                spent_ns[at] += row["sum_ns"]
+        mean_ns = np.full(len(times), np.inf)
+        np.divide(spent_ns, calls, out=mean_ns, where=calls > 0)
+        found.setdefault(role, []).append((times, mean_ns))
     return found
 
 
-def course(at: Mapping[int, tuple[int, int]]) -> Course:
-    times = sorted(at)
-    return np.array(times, np.float64), np.array([at[t][1] / at[t][0] for t in times])
-
-
-def written_by_engine(run: RunRecord) -> Course | None:
-    """What its process has written over time; of an engine in the client's process that one."""
-    series = cumulative(run, "write_bytes")
-    embedded = (run.summary.get("page_counters") or {}).get("embedded", False)
-    return series.get("client" if embedded else "server")
+def queries(plan: Mapping[str, Any], segment: int) -> list[tuple[str, str]]:
+    """(role, operation) that are due in the segment, each once; of parts of a role their whole."""
+    segments = plan["segments"]
+    roles = segments[segment].get("roles", ()) if segment < len(segments) else ()
+    return list(dict.fromkeys((whole(of["name"]), w["operation"]) for of in roles for w in of["operations"]))
 
 
 FIGURES = (settled_figures,)
