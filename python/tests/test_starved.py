@@ -125,6 +125,20 @@ def test_one_slow_call_of_few_is_no_schedule_that_was_fallen_behind() -> None:
     assert slower_than_due(run, {**figures, "writers.attempts_per_s": 3 / 13.0}) == ["writers"]
 
 
+def test_calls_that_failed_hide_no_role_that_fell_behind() -> None:
+    """Two of a hundred failed, so that the 99th percentile is infinite; due for 50 s they took 100."""
+    run = synthetic.run("postgresql", schedule="constant")
+    roles = run.plan["segments"][1]["roles"]
+    roles[0]["schedule"]["rate_per_s"] = 20.0  # type: ignore[index,typeddict-item]
+    figures = {
+        "writers.ops": 1_000.0, "writers.attempts_per_s": 10.0, "writers.repetitions": 1.0,
+        "writers.service_p50_s": 0.1, "writers.service_p99_s": float("inf"),
+    }  # fmt: skip
+    assert slower_than_due(run, figures) == ["writers"]
+    few = {**figures, "writers.ops": 50.0, "writers.attempts_per_s": 10.0}
+    assert slower_than_due(run, few) == ["writers"]
+
+
 def test_what_it_lacked_leaves_its_rate_and_its_makespan_open(monkeypatch: pytest.MonkeyPatch) -> None:
     run = synthetic.run("postgresql", makespan_s=30.0, rows=1_000, batch_rows=1, schedule="constant")
     figures = figures_of_run(run)

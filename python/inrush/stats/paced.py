@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import sqrt
+from math import isfinite, sqrt
 
 from inrush.border.pipeline import phase_of, roles_of
 from inrush.stats.measures import whole
@@ -11,6 +11,8 @@ from inrush.stats.record import RunRecord
 
 #: Of the rate that was due, the least at which a role kept up with it.
 IN_TIME = 0.95
+#: Fewer calls than these have no 99th percentile beside their slowest one.
+FEW = 100
 #: Standard deviations of the time that so many random gaps take, beyond which chance is no reason.
 SURE = 3.0
 
@@ -60,12 +62,15 @@ def slower_than_due(run: RunRecord, figures: Mapping[str, float]) -> list[str]:
             continue
         of = {
             name: figures.get(f"{role}.{name}", 0.0)
-            for name in ("ops", "attempts_per_s", "repetitions", "service_p99_s")
+            for name in ("ops", "attempts_per_s", "repetitions", "service_p50_s", "service_p99_s")
         }
         if not of["ops"] or not of["attempts_per_s"]:
             continue
-        # Behind the last due of each repetition one call is still under way.
-        took_s = of["ops"] / of["attempts_per_s"] - of["repetitions"] * of["service_p99_s"]
+        # Behind the last due of each repetition one call is still under way: of few calls that may be the slowest one.
+        under_way_s = of["service_p99_s"] if of["ops"] < FEW else of["service_p50_s"]
+        if not isfinite(under_way_s):
+            under_way_s = of["service_p50_s"] if isfinite(of["service_p50_s"]) else 0.0
+        took_s = of["ops"] / of["attempts_per_s"] - of["repetitions"] * under_way_s
         by_chance = SURE / sqrt(of["ops"]) if random else 0.0
         if took_s > of["ops"] / due * (1 + by_chance) / IN_TIME:
             late.append(role)
