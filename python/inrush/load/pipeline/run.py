@@ -8,6 +8,7 @@ tables when its run has ended, and so is what workers before this one have left 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shutil
 import time
@@ -158,12 +159,13 @@ class RunWithLoads:
         self.run.stop()
 
     def close(self) -> None:
-        if self.load is not None:
-            self.load.close()
-        # However it ended, also by a stop between two pauses.
-        if isinstance(self.load, RunLoadOverShards):
-            self.load.drop()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with contextlib.ExitStack() as ending:
+            ending.callback(shutil.rmtree, self.folder, ignore_errors=True)
+            if isinstance(self.load, RunLoadOverShards):
+                # However it ended, also by a stop between two pauses.
+                ending.callback(self.load.drop)
+            if self.load is not None:
+                ending.callback(self.load.close)
 
     # --- pauses
 
