@@ -29,6 +29,7 @@ __all__ = [
     "self_signed",
     "start",
     "start_load",
+    "types",
     "version",
 ]
 
