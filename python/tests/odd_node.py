@@ -68,6 +68,7 @@ def work(document: Document, parent: Parent) -> int:
 if __name__ == "__main__":
     as_ever = node.work
     setattr(node, "work", work)  # noqa: B010
-    if words := sys.argv[1:]:
-        sys.exit(work({"does": "node", "arguments": words}, Parent(Lines(0), io.StringIO())))
+    # A node with a parent has its document from it, and words behind its program that only name it.
+    if sys.argv[1:2] == ["worker"]:
+        sys.exit(work({"does": "node", "arguments": sys.argv[1:]}, Parent(Lines(0), io.StringIO())))
     sys.exit(program.main())

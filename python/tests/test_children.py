@@ -43,7 +43,7 @@ def test_what_runs_is_known_until_it_is_ended(tmp_path: Path) -> None:
 
 def test_a_command_that_leaves_its_server_running_ends_without_a_warning(tmp_path: Path) -> None:
     program = (
-        "from inrush.engines import life; from pathlib import Path\n"
+        "from inrush.engines.servers import life; from pathlib import Path\n"
         f"folder = Path({str(tmp_path)!r})\n"
         "print(life.launch(life.User(None, None), ['sleep', '600'], folder, folder / 'log').pid)"
     )
