@@ -189,7 +189,7 @@ def test_users_of_a_real_engine_settle_when_its_last_row_is_in(tmp_path: Path) -
     (run,), figures = [m.run for m in found.runs], found.runs[0].figures
     (segment,) = measured_windows(run)
     last_ns = max(r["end_ns"] for r in run.rows("repetitions") if r["role"].startswith("busy.writers"))
-    ((times, _),) = courses_after(run, segment, last_ns)["busy.users"]
+    ((times, _),) = courses_after(run, segment, last_ns, ["busy.writers"])["busy.users"]
     assert len(times) >= LEAST_INTERVALS and times[0] >= last_ns
     # On a busy machine nothing is at rest.
     assert 0 <= figures.get("busy.users.settled_s", 0.0) < 7

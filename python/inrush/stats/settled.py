@@ -16,6 +16,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow.compute as pc
 
 from inrush.border.tables import RepetitionRow
 from inrush.stats.measures import measured_repetitions, whole, writing_roles
@@ -40,9 +41,9 @@ def settled_figures(run: RunRecord) -> dict[str, float]:
     for segment, last_ns in ends_ns.items():
         failed = {whole(row["role"]) for row in run.rows("failures") if row["segment"] == segment}
         unsent = {whole(r["role"]) for r in held if r["segment"] == segment and r["unsent"]}
-        for role, courses in courses_after(run, segment, last_ns).items():
+        for role, courses in courses_after(run, segment, last_ns, writers).items():
             each_ns = [settled_ns(course) for course in courses]
-            if role in {*writers, *failed, *unsent} or any(at_ns is None for at_ns in each_ns):
+            if role in failed | unsent or any(at_ns is None for at_ns in each_ns):
                 continue
             until_ns = max(at_ns for at_ns in each_ns if at_ns is not None)
             figures[f"{role}.settled_s"] = max(until_ns - last_ns, 0.0) / 1e9
@@ -82,42 +83,44 @@ def settled_ns(course: Course) -> float | None:
     return float(t_ns[slow[-1] + 1]) if slow[-1] + 1 <= count - len(rest) else None
 
 
-def courses_after(run: RunRecord, segment: int, last_ns: int) -> dict[str, list[Course]]:
-    """Role, as a whole -> the intervals behind the last insert but the last, of each query that it is due to ask."""
-    table, due = run.tables.get("hist"), queries(run.plan, segment)
-    columns = ["segment", "role", "op", "kind", "t_ns", "dt_ns", "n", "sum_ns"]
-    rows = [
-        row
-        for row in (table.select(columns).to_pylist() if table is not None else ())
-        if row["segment"] == segment and row["kind"] == "latency"
-    ]
-    if not rows:
+def courses_after(
+    run: RunRecord, segment: int, last_ns: int, writers: Collection[str]
+) -> dict[str, list[Course]]:
+    """Reader, as a whole -> the intervals behind the last insert but the last, of each query that it is due to ask."""
+    table, due = run.tables.get("hist"), queries(run.plan, segment, writers)
+    if table is None or not due:
         return {}
-    step_ns, begin_ns = max(row["dt_ns"] for row in rows), min(row["t_ns"] for row in rows)
-    first, end = (
-        -((begin_ns - last_ns) // step_ns),
-        round((max(r["t_ns"] for r in rows) - begin_ns) / step_ns),
-    )
+    # Those of a long run are hundreds of MB: only what lies behind the last insert becomes Python's.
+    held = table.filter(pc.and_(pc.equal(table["segment"], segment), pc.equal(table["kind"], "latency")))
+    if not held.num_rows:
+        return {}
+    step_ns, begin_ns = pc.max(held["dt_ns"]).as_py(), pc.min(held["t_ns"]).as_py()
+    first = -((begin_ns - last_ns) // step_ns)
+    end = round((pc.max(held["t_ns"]).as_py() - begin_ns) / step_ns)
     times = begin_ns + step_ns * np.arange(first, max(first, end), dtype=np.float64)
+    calls = {query: np.zeros(len(times)) for query in due}
+    spent_ns = {query: np.zeros(len(times)) for query in due}
+    behind = held.filter(pc.greater(held["t_ns"], last_ns - step_ns))
+    for row in behind.select(["role", "op", "t_ns", "n", "sum_ns"]).to_pylist():
+        query = whole(row["role"]), row["op"]
+        at = round((row["t_ns"] - begin_ns) / step_ns) - first
+        if query in calls and 0 <= at < len(times):
+            calls[query][at] += row["n"]
+            spent_ns[query][at] += row["sum_ns"]
     found: dict[str, list[Course]] = {}
-    for role, operation in due:
-        calls, spent_ns = np.zeros(len(times)), np.zeros(len(times))
-        for row in rows:
-            at = round((row["t_ns"] - begin_ns) / step_ns) - first
-            if (whole(row["role"]), row["op"]) == (role, operation) and 0 <= at < len(times):
-                calls[at] += row["n"]
-                spent_ns[at] += row["sum_ns"]
+    for (role, operation), count in calls.items():
         mean_ns = np.full(len(times), np.inf)
-        np.divide(spent_ns, calls, out=mean_ns, where=calls > 0)
+        np.divide(spent_ns[role, operation], count, out=mean_ns, where=count > 0)
         found.setdefault(role, []).append((times, mean_ns))
     return found
 
 
-def queries(plan: Mapping[str, Any], segment: int) -> list[tuple[str, str]]:
-    """(role, operation) that are due in the segment, each once; of parts of a role their whole."""
+def queries(plan: Mapping[str, Any], segment: int, writers: Collection[str]) -> list[tuple[str, str]]:
+    """(role, operation) that readers are due in the segment, each once; of parts of a role their whole."""
     segments = plan["segments"]
     roles = segments[segment].get("roles", ()) if segment < len(segments) else ()
-    return list(dict.fromkeys((whole(of["name"]), w["operation"]) for of in roles for w in of["operations"]))
+    each = ((whole(of["name"]), w["operation"]) for of in roles for w in of["operations"])
+    return [query for query in dict.fromkeys(each) if query[0] not in writers]
 
 
 FIGURES = (settled_figures,)
