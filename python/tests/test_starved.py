@@ -19,7 +19,7 @@ from inrush.analysis.verdicts import Outcome, Verdict
 from inrush.guards.analyse import analyse
 from inrush.guards.decisions import LIMITS
 from inrush.guards.lacking import NAME as LACKING
-from inrush.guards.lacking import server_had_its_processors
+from inrush.guards.lacking import rates_of, server_had_its_processors
 from inrush.guards.lacking import server_had_its_processors as lacking
 from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
@@ -148,6 +148,18 @@ def test_what_it_lacked_leaves_its_rate_and_its_makespan_open(monkeypatch: pytes
         found is not None and found.outcome is Outcome.INVALID and "writers did not keep up" in found.sentence
     )
     assert found.breaks("writers.ops_per_s") and found.breaks("writers.makespan_s")
+
+
+def test_a_part_that_fell_behind_leaves_the_rates_of_its_whole_open_too() -> None:
+    named = (
+        "writers/a.rows_per_s",
+        "writers/b.rows_per_s",
+        "writers.rows_per_s",
+        "writers.makespan_s",
+        "readers.rows_per_s",
+    )
+    late = rates_of(["writers/a.attempts_per_s"], dict.fromkeys(named, 1.0))
+    assert sorted(late) == ["writers.makespan_s", "writers.rows_per_s", "writers/a.rows_per_s"]
 
 
 def verdict(run: RunRecord) -> Verdict:

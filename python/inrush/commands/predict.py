@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
-from inrush.errors import UsageError, refuse
+from inrush.errors import UsageError, in_one_line_each
 from inrush.text import number, percent, show_s
 
 if TYPE_CHECKING:
@@ -232,12 +232,17 @@ def unprovable(store: Store, claimed: Mapping[str, Any]) -> str:
     call = proving_call(claimed)
     try:
         made = planned(store, call)
-        refuse(rights_problems(made, Path(call.data) if call.data else usual_data(store, made)))
     except UsageError as e:
         x = claimed["forecast"]["x"]
         return (
             f"{claimed['along']} {number(x)} cannot be run, so no run could score a claim about it: {e}; name another --to, or "
             f"predict from results with other sizes ({call.study} at another --scale)"
+        )
+    data = Path(call.data) if call.data else usual_data(store, made)
+    if missing := in_one_line_each(rights_problems(made, data)):
+        return (
+            f"this machine does not permit the run that would score a claim about it: {'; '.join(map(str, missing))}; predict "
+            "where it is permitted"
         )
     return ""
 

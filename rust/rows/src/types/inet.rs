@@ -155,6 +155,16 @@ mod tests {
         }
     }
 
+    /// `inet_send` of PostgreSQL: written here once more, as encoder and decoder could be wrong alike.
+    #[test]
+    fn a_cell_has_the_bytes_of_the_binary_protocol() {
+        let cell = |text: &str| Inet::cell(text.as_bytes()).unwrap().as_ref().to_vec();
+        assert_eq!(cell("10.0.0.0/8"), [2, 8, 0, 4, 10, 0, 0, 0]);
+        assert_eq!(cell("10.1.2.3"), [2, 32, 0, 4, 10, 1, 2, 3]);
+        let six = [3, 64, 0, 16, 0x20, 1, 0x0d, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
+        assert_eq!(cell("2001:db8::1/64"), six);
+    }
+
     #[test]
     fn what_is_no_address_is_none() {
         for text in [

@@ -96,6 +96,14 @@ mod tests {
         }
     }
 
+    /// `time_send` of PostgreSQL: microseconds since midnight, the highest byte first.
+    #[test]
+    fn a_cell_has_the_bytes_of_the_binary_protocol() {
+        let cell = |text: &str| Time::cell(text.as_bytes()).unwrap().as_ref().to_vec();
+        assert_eq!(cell("00:00:01"), [0, 0, 0, 0, 0, 0x0f, 0x42, 0x40]);
+        assert_eq!(cell("24:00:00"), [0, 0, 0, 0x14, 0x1d, 0xd7, 0x60, 0]);
+    }
+
     #[test]
     fn what_is_no_time_of_day_or_finer_is_none() {
         for text in [
