@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from benches import ingest
 from benches.floors import Parts
 from benches.places import url_of
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.workload import Table
 
 #: The server takes tens of thousands of lines a second, and the client's cost shows in fewer.

@@ -41,7 +41,7 @@ from inrush.results.store import Results, Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
 from inrush.stats.measures import study_record
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.pages import Page
 
 #: What a line of a code block begins with where it is typed into a shell.

@@ -15,7 +15,7 @@ from inrush.run.listener import Silent
 from inrush.run.run import run_study
 from inrush.stats.measures import study_record
 from inrush.stats.run_figures import figures_of_run
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 
 SERIES = 20

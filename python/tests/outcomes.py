@@ -24,8 +24,8 @@ from inrush.analysis.points import Analysis
 from inrush.guards.analyse import analyse
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
+from inrush.study.reading import load_study
 from inrush.study.shipped import shipped_studies
-from inrush.study.study import load_study
 from tests.documented import without_pilot
 from tests.strategies import ENVIRONMENT
 from tests.test_shipped_studies import PROOFS, SMALLEST

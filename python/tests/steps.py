@@ -11,7 +11,7 @@ from inrush.plan.plan import plan_study
 from inrush.results.store import Store
 from inrush.run.listener import Silent
 from inrush.run.run import run_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 
 WORKLOAD = """

@@ -19,7 +19,7 @@ from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.workload import Chunks
 from tests.steps import run_study_file
 

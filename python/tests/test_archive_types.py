@@ -9,8 +9,8 @@ from types import ModuleType
 
 import pytest
 
+from inrush.study.reading import load_study
 from inrush.study.shipped import shipped_studies
-from inrush.study.study import load_study
 
 ROOT = Path(__file__).parents[2]
 

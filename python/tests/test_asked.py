@@ -23,7 +23,7 @@ from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.quantity import show
 from inrush.stats.record import StudyRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 from tests.steps import STUDY, run_study_file, write_study
 

@@ -9,10 +9,11 @@ import pytest
 from inrush.plan.plan import points_of
 from inrush.study.at_point import study_at
 from inrush.study.forms import Best, BestOf, FromFactor
+from inrush.study.reading import load_study
 from inrush.study.roles import Role
 from inrush.study.shipped import shipped_studies
 from inrush.study.step_kinds import Measure
-from inrush.study.study import load_study, references
+from inrush.study.used_factors import references
 
 
 @pytest.mark.parametrize("named", [study.name for study in shipped_studies()])

@@ -15,7 +15,7 @@ from inrush.errors import ResultUnreadable
 from inrush.model.forecast import MODEL_VERSION
 from inrush.results.predictions import Predictions
 from inrush.results.store import Store
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.study.toml import read_toml
 
 

@@ -11,7 +11,7 @@ import benches
 from benches import findings
 from inrush.engines import server
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 FOLDER = Path(benches.__file__).parent
 STUDIES = [path for path in FOLDER.rglob("*.toml") if "\nquestion = " in path.read_text()]

@@ -25,7 +25,7 @@ from inrush.stats.beside import beside_figures
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 from tests.steps import run_study_file
 from tests.synthetic import SECOND

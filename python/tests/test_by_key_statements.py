@@ -16,7 +16,7 @@ from inrush.engines.valkey import SETS
 from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
-from inrush.study.study import parse_study
+from inrush.study.reading import parse_study
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Column, Operation, Table
 from tests.strategies import FakeServer, small_tree

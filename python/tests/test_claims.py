@@ -20,8 +20,8 @@ from inrush.report.export import write_claims
 from inrush.stats.quantity import says_nothing, show_interval
 from inrush.stats.stats import Interval, log_t
 from inrush.study import claims
+from inrush.study.reading import load_study
 from inrush.study.shipped import shipped_studies
-from inrush.study.study import load_study
 from tests import synthetic
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from inrush import cli
 from inrush.cli import COMMANDS
 from inrush.machine import host
 from inrush.results.store import Results, Store, unsealed_runs
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.terminal import Inrush
 from tests.test_shipped_studies import ON_SHARDS
 

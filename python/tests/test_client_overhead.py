@@ -25,7 +25,7 @@ from inrush.run.run import run_study
 from inrush.stats.client_overhead import client_overhead
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord, StudyRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests import synthetic
 from tests.synthetic import SECOND

@@ -14,7 +14,7 @@ from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.run.call import StudyCall
 from inrush.run.prepare import with_clients
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 
 def planned(name: str, *overrides: str, engine: str = "postgresql", scale: str = "xs") -> StudyPlan:

@@ -23,7 +23,7 @@ from inrush.machine.own_programs import START
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
 from inrush.run.one import done_by
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 PACKAGE = Path(__file__).parents[1]
 Worker = Process[Event]

@@ -30,7 +30,7 @@ from inrush.errors import UsageError
 from inrush.plan.plan import canonical, plan_study
 from inrush.results.parts import read
 from inrush.stats.watched import looks, spent
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.steps import WORKLOAD
 
 COUNTED = """

@@ -21,7 +21,7 @@ from inrush.plan.plan import plan_study
 from inrush.report.answer_table import answer_lines
 from inrush.results.store import Results
 from inrush.stats.record import StudyRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 from tests.terminal import Inrush
 

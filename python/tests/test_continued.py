@@ -27,7 +27,7 @@ from inrush.results.schema import RESULT_SCHEMA
 from inrush.results.store import Store as Folder
 from inrush.run.call import Prepared, StudyCall
 from inrush.stats.record import RunRecord, StudyRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployments import NamedTargets
 
 HOUR = 3600.0

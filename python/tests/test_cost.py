@@ -16,7 +16,7 @@ from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import PointPlan
 from inrush.plan.work import Lasts, Work
 from inrush.report.plan_text import plan_lines
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.test_plan import planned
 
 MINUTE = 60.0

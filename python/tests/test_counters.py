@@ -14,8 +14,8 @@ import pytest
 
 from inrush import _core
 from inrush.results.store import Results
+from inrush.study.reading import load_study
 from inrush.study.shipped import workload_path
-from inrush.study.study import load_study
 from inrush.study.toml import read_toml
 from tests.terminal import Inrush
 

@@ -16,8 +16,9 @@ from inrush.guards.analyse import analyse
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import measured_windows, study_record
+from inrush.study.reading import parse_study
 from inrush.study.shipped import SHIPPED
-from inrush.study.study import Study, parse_study
+from inrush.study.study import Study
 from inrush.study.toml import read_toml
 from tests.strategies import workload_tree
 

@@ -10,7 +10,7 @@ from inrush import _core
 from inrush.engines import ENGINES, server
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study, parse_study
+from inrush.study.reading import load_study, parse_study
 from tests.strategies import small_tree, workload_tree
 from tests.terminal import Inrush
 

@@ -22,7 +22,8 @@ from inrush.plan.planned import StudyPlan
 from inrush.report.plan_text import plan_lines
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
-from inrush.study.study import Known, Study, load_study, parse_study
+from inrush.study.reading import load_study, parse_study
+from inrush.study.study import Known, Study
 from tests import synthetic
 from tests.terminal import Inrush
 

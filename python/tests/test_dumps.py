@@ -14,7 +14,8 @@ from inrush.plan.cost import cost
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.files import at_dumps
-from inrush.study.study import Known, parse_study
+from inrush.study.reading import parse_study
+from inrush.study.study import Known
 from tests.test_steps import LOAD, WARM, WORKLOAD, planned, problems, study_of
 
 OUT = {"name": "out", "do": "dump", "table": "events", "by": "time"}

@@ -20,7 +20,7 @@ from inrush.run.listener import Silent
 from inrush.run.run import run_study
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests.extracting import ALL_TYPES
 from tests.steps import WORKLOAD, run_study_file

@@ -16,7 +16,7 @@ from inrush.engines.base.durability_level import Survives
 from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets import deployments, durability
 from inrush.targets.ask import connected
 from inrush.targets.deployment import Deployment

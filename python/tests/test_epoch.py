@@ -16,8 +16,8 @@ from inrush.study.chosen import Asked
 from inrush.study.epoch import DEFAULT, seconds_of
 from inrush.study.first_line import read_said
 from inrush.study.new import write_new
+from inrush.study.reading import load_study
 from inrush.study.sniff import sniff
-from inrush.study.study import load_study
 from tests.strategies import KNOWN, fake_servers
 
 

@@ -21,7 +21,8 @@ from inrush.report.report import write_report
 from inrush.report.summary import markdown_lines, summary
 from inrush.stats.record import StudyRecord
 from inrush.stats.trials import Trial, Tried
-from inrush.study.study import Known, load_study
+from inrush.study.reading import load_study
+from inrush.study.study import Known
 from tests import synthetic
 from tests.strategies import each_family_first
 from tests.test_sentence import KEEPS_UP, SAMPLES, SPREAD, analysed, paced

@@ -17,7 +17,7 @@ from inrush.plan.added import ahead_s
 from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.workload import Chunks, FileSource
 from tests.steps import run_study_file
 from tests.terminal import Inrush

@@ -20,7 +20,7 @@ from inrush.fleet import own_files
 from inrush.fleet.run import made_by
 from inrush.plan.plan import plan_study
 from inrush.study.files import at_inputs, input_path
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 LIMIT_S = 30.0
 ROWS, CHUNKS = 3_001, 13

@@ -20,7 +20,7 @@ from inrush.engines import server
 from inrush.fleet.local import LocalFleet, started, tls_variables
 from inrush.plan.plan import plan_study
 from inrush.results.parts import read
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.needed import need_distributed
 from tests.test_clients_run import LIMIT_S, Worker, heard, measured, measuring, plan
 from tests.undisturbed import first_served

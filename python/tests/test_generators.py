@@ -14,8 +14,8 @@ from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
 from inrush.study.document import Node
 from inrush.study.generators import parameter
+from inrush.study.reading import load_study
 from inrush.study.shipped import shipped_studies
-from inrush.study.study import load_study
 from tests.terminal import Inrush
 
 WORKLOAD = """

@@ -11,7 +11,7 @@ from inrush.analysis.verdicts import Outcome
 from inrush.guards.analyse import analyse
 from inrush.guards.hysteresis import NAME, by_direction, no_hysteresis
 from inrush.plan.plan import block_order, points_of
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 
 LOADS = (100, 1000, 10_000)

@@ -9,7 +9,7 @@ import pytest
 from inrush.plan.intervals import MOST_INTERVALS, MOST_LOOKS, interval_s, watch_s
 from inrush.plan.plan import plan_study
 from inrush.report.plan_text import plan_lines
-from inrush.study.study import parse_study
+from inrush.study.reading import parse_study
 from tests.strategies import fake_servers, small_tree, workload_tree
 
 HOUR_S = 3_600.0

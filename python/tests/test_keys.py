@@ -18,7 +18,7 @@ from inrush.plan.keys import DRAWS, different_rows
 from inrush.plan.plan import canonical, plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.report.plan_text import plan_lines
-from inrush.study.study import load_study, parse_study
+from inrush.study.reading import load_study, parse_study
 from tests.strategies import fake_servers, small_tree, workload_tree
 from tests.terminal import Inrush
 

@@ -20,8 +20,9 @@ from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
+from inrush.study.reading import load_study, parse_study
 from inrush.study.shipped import SHIPPED
-from inrush.study.study import Study, load_study, parse_study
+from inrush.study.study import Study
 from inrush.study.toml import read_toml
 from tests import synthetic
 from tests.strategies import fake_servers, small_tree, workload_tree

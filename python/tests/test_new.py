@@ -18,8 +18,8 @@ from inrush.plan.plan import plan_study
 from inrush.study.chosen import choose_columns, lines
 from inrush.study.first_line import FirstLineGiven
 from inrush.study.new import write_new
+from inrush.study.reading import load_study
 from inrush.study.sniff import sniff
-from inrush.study.study import load_study
 from inrush.study.value_types import choose
 from tests.evidence import evidence_of
 from tests.strategies import KNOWN, fake_servers

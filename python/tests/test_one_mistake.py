@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.errors import UsageError
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.extracting import STUDY as EXTRACTS
 from tests.extracting import WORKLOAD as RANGES
 from tests.strategies import KNOWN

@@ -19,7 +19,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run.call import StudyCall
 from inrush.run.prepare import prepare
-from inrush.study.study import parse_study
+from inrush.study.reading import parse_study
 from inrush.targets.deployment import Deployment
 from tests.engines.border import Ran
 from tests.engines.border import run as made

@@ -19,7 +19,7 @@ from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.new import write_new
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.strategies import KNOWN
 
 

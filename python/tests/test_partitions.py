@@ -10,7 +10,7 @@ import pytest
 from inrush.engines import server
 from inrush.errors import Problem, UsageError
 from inrush.plan.plan import plan_study
-from inrush.study.study import parse_study
+from inrush.study.reading import parse_study
 from inrush.study.toml import read_toml
 from inrush.study.workload_file import parse_workload
 from inrush.workload import Table

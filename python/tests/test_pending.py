@@ -30,7 +30,7 @@ from inrush.stats.pending import LATE_SHARE, Queue, event_quantile_ns
 from inrush.stats.record import Absent, RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
 from inrush.stats.trials import Trial
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 from tests.synthetic import SECOND, hist, table
 from tests.terminal import Inrush

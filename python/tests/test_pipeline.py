@@ -37,7 +37,8 @@ from inrush.stats.levels import levels_off
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.study.files import key_of_cut
-from inrush.study.study import Known, load_study
+from inrush.study.reading import load_study
+from inrush.study.study import Known
 from inrush.targets.deployment import Deployment, at_deployment
 from tests.journals import journal
 from tests.terminal import Inrush

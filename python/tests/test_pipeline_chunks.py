@@ -25,8 +25,9 @@ from inrush.run.prepare import generators
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.study.files import key_of_cut
+from inrush.study.reading import load_study
 from inrush.study.shipped import SHIPPED
-from inrush.study.study import Known, load_study
+from inrush.study.study import Known
 from tests.steps import run_study_file
 
 FILES, MEAN_ROWS, ROW_BYTES = 8, 300, 30

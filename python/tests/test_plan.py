@@ -22,7 +22,8 @@ from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.plan.stops import stopped
 from inrush.report.plan_text import plan_lines
 from inrush.study.forms import Best
-from inrush.study.study import Study, load_study, parse_study
+from inrush.study.reading import load_study, parse_study
+from inrush.study.study import Study
 from tests.strategies import (
     FakeServer,
     each_family_first,

@@ -18,7 +18,7 @@ from inrush.plan.plan import plan_study
 from inrush.predict.growth import Growth, forecast_of_growth, growth_of
 from inrush.stats.record import RunRecord
 from inrush.stats.row_order import out_of_order, tails
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.synthetic import table
 
 LOADS = (10_000, 20_000, 40_000)

@@ -9,8 +9,9 @@ import pytest
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
+from inrush.study.reading import load_study, parse_study
 from inrush.study.shipped import SHIPPED
-from inrush.study.study import Study, load_study, parse_study
+from inrush.study.study import Study
 from inrush.study.toml import read_toml
 from tests.strategies import workload_tree
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inrush.engines import server
 from inrush.plan.ranges import RANGE_ROWS, RANGES, ranges_by_key
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 ROWS = 400_000_000
 

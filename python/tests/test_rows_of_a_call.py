@@ -13,7 +13,7 @@ from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.errors import Problem, UsageError
 from inrush.plan.lists import several_rows
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study, parse_study
+from inrush.study.reading import load_study, parse_study
 from inrush.study.workload_file import parse_workload
 from tests.strategies import small_tree
 from tests.terminal import Inrush

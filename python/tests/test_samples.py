@@ -20,7 +20,7 @@ from inrush.report.plan_text import plan_lines
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 S = 1_000_000_000
 

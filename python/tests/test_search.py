@@ -28,7 +28,7 @@ from inrush.run.ahead import Ahead, Look
 from inrush.run.stop_rules import StopRules
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.trials import Trial, Tried, standing
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests import synthetic
 from tests.synthetic import SECOND
 from tests.terminal import Inrush

@@ -18,7 +18,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.run import StudyEnd, run_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_client_overhead import BURN
 from tests.test_paced import children

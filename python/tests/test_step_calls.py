@@ -15,8 +15,9 @@ from inrush.plan.planned import StudyPlan
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.run_figures import figures_of_run
+from inrush.study.reading import load_study
 from inrush.study.shipped import find_study
-from inrush.study.study import Study, load_study
+from inrush.study.study import Study
 from tests import test_steps
 from tests.steps import run_study_file
 

@@ -13,7 +13,7 @@ from inrush.plan.plan import plan_study
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.steps import run_study_file
 
 ROWS, FILES = 20_003, 7

@@ -19,7 +19,7 @@ from inrush.results.store import Results
 from inrush.stats.measures import study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.steps import step_windows
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.steps import WORKLOAD, run_study_file
 from tests.undisturbed import undisturbed
 

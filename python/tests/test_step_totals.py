@@ -16,7 +16,7 @@ from inrush.plan.plan import plan_study
 from inrush.plan.step_segments import SORTED_BY
 from inrush.results.store import Results
 from inrush.stats.measures import study_record
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from tests.steps import run_study_file
 from tests.test_step_files import WORKLOAD, problems
 

@@ -14,8 +14,9 @@ from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
 from inrush.study.forms import Total
+from inrush.study.reading import parse_study
 from inrush.study.step_kinds import Load, Read
-from inrush.study.study import Known, Study, parse_study
+from inrush.study.study import Known, Study
 from inrush.targets.deployment import Deployment
 from inrush.targets.needs import lacking, without
 from tests.strategies import METHODS

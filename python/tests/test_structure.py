@@ -16,6 +16,8 @@ from inrush.known import ENGINES
 PACKAGE = Path(inrush.__file__).parent
 CORE = PACKAGE.parents[1] / "rust"
 PAGE = PACKAGE.parents[1] / "ARCHITECTURE.md"
+#: Titles of the two halves there.
+HALVES = ("The half on the clock: `rust`", "The half off the clock: `python/inrush`")
 #: Folder or file -> what it imports, itself left out.
 Edges = dict[str, set[str]]
 #: Every folder may use them, and they are in no picture: they import nothing of inrush, or only each other.
@@ -349,12 +351,12 @@ def rust_nodes() -> set[str]:
 
 def test_the_picture_of_the_python_half_has_the_imports_that_are_there() -> None:
     nodes = {stage for stage, _, _ in modules()} - GROUND - {"__main__"} | {"_core"}
-    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half off the clock: `python/inrush`")
+    picture = drawn(PAGE.read_text(encoding="utf-8"), HALVES[1])
     assert differences(picture, edges(python_imports(), nodes)) == []
 
 
 def test_the_picture_of_the_core_has_the_imports_that_are_there() -> None:
-    picture = drawn(PAGE.read_text(encoding="utf-8"), "The half on the clock: `rust`")
+    picture = drawn(PAGE.read_text(encoding="utf-8"), HALVES[0])
     assert differences(picture, edges(rust_imports(), rust_nodes() - CORE_GROUND)) == []
 
 
@@ -368,12 +370,22 @@ def test_the_ground_imports_nothing_that_is_in_a_picture() -> None:
 
 def test_every_folder_has_a_line_that_says_what_may_be_changed_in_it() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    rows = [
-        cells for line in text.splitlines() if (cells := line.split("|"))[0] == "" and len(cells) in (5, 6)
-    ]
-    named = {name for cells in rows for name in re.findall(r"`([a-z_]+)`", cells[1])}
+    rust, python = (text.index(title) for title in HALVES)
     folders = {stage for stage, _, _ in modules()} - GROUND - {"__main__"}
-    assert named == folders | rust_nodes() | {"fuzz"}
+    assert rooms_in(text[rust:python], cells=6) == sorted(rust_nodes() | {"fuzz"})
+    assert rooms_in(text[python : text.index("**Where a change begins.**")], cells=5) == sorted(folders)
+
+
+def rooms_in(text: str, cells: int) -> list[str]:
+    """The names in the first column of rows with so many cells, as often as they stand there."""
+    rows = [line.split("|") for line in text.splitlines() if line.startswith("| `")]
+    return sorted(name for row in rows if len(row) == cells for name in re.findall(r"`([a-z_]+)`", row[1]))
+
+
+def test_a_room_that_stands_twice_or_in_the_wrong_table_is_seen() -> None:
+    page = "| `plan` | rows | the plan | time |\n| `load` | files | figures |\n"
+    assert (rooms_in(page, cells=6), rooms_in(page, cells=5)) == (["plan"], ["load"])
+    assert rooms_in(page * 2, cells=6) == ["plan", "plan"]
 
 
 def test_an_edge_too_many_and_one_too_few_are_seen() -> None:

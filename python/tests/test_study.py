@@ -15,8 +15,9 @@ from inrush.errors import InrushError, Problem, UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.document import unknown
 from inrush.study.forms import FromFactor, PerSession, Total
+from inrush.study.reading import load_study, parse_study
 from inrush.study.shipped import find_study, shipped_studies
-from inrush.study.study import Known, Study, load_study, parse_study
+from inrush.study.study import Known, Study
 from inrush.study.toml import parse_toml
 from tests.strategies import (
     KNOWN,

@@ -18,8 +18,8 @@ from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.chosen import Asked, DatesUndecided, choose_columns, lines, read_dates, refuse_undecided
 from inrush.study.new import write_new
+from inrush.study.reading import load_study
 from inrush.study.sniff import sniff
-from inrush.study.study import load_study
 from inrush.study.value_types import Evidence, Seen, TextKind, choose, together
 from tests.evidence import evidence_of, kind_of
 from tests.strategies import KNOWN

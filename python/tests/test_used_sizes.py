@@ -8,7 +8,7 @@ import pytest
 
 from inrush.errors import UsageError
 from inrush.study.operations import tables_of
-from inrush.study.study import load_study, parse_study
+from inrush.study.reading import load_study, parse_study
 from inrush.study.toml import read_toml
 from inrush.study.used_sizes import used_sizes
 from inrush.study.workload_file import parse_workload

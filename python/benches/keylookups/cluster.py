@@ -34,7 +34,7 @@ from benches.rounds import Rounds
 from inrush.engines import server
 from inrush.engines.base.instance import Instance, Stop
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 STUDY = Path(__file__).parent / "cluster.toml"
 ENGINE, PEER = "ndb", "flexAsynch"

@@ -31,7 +31,7 @@ from inrush.engines import server
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun
 from inrush.results.histogram import Histogram, merge
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 
 FOLDER = Path(__file__).parent
 PUBLISHED = FOLDER.parent / "published" / "batches.csv"

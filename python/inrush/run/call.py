@@ -29,7 +29,7 @@ def option(flag: str, default: Any = None, *, may_change: bool = False) -> Any:
 
 @dataclass(frozen=True)
 class StudyCall:
-    """What decides a plan; filed as `call` of study.json. Passwords are not part of it."""
+    """What decides a plan or the conditions of its runs; filed as `call` of study.json. Passwords are not part of it."""
 
     study: str
     scale: str | None = option("--scale")

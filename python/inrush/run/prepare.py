@@ -60,7 +60,8 @@ def as_servers_can(prepared: Prepared, deployments: Iterable[Deployment]) -> Pre
 
 
 def read_study(call: StudyCall, engines: Sequence[str] | None = None) -> Study:
-    from inrush.study.study import Known, load_study
+    from inrush.study.reading import load_study
+    from inrush.study.study import Known
 
     catalogue = generators()
     from inrush.run.generators import refused

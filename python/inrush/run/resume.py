@@ -1,4 +1,4 @@
-"""A study goes on as it was begun: what its call said is said again, and what would mix two conditions is refused."""
+"""What the call of a resume may say and is refused for: a study goes on as it was begun. `run` decides which runs."""
 
 from __future__ import annotations
 

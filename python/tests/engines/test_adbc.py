@@ -17,7 +17,7 @@ from inrush import _core
 from inrush.engines import server
 from inrush.engines.base.instance import Instance, Target
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run

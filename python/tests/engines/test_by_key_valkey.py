@@ -12,7 +12,7 @@ from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.engines.valkey import script
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_by_key_run import STUDY, WORKLOAD
 

@@ -16,7 +16,7 @@ from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.run import oracle
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 
 from .border import run

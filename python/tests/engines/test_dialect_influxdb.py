@@ -15,7 +15,7 @@ from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.influxdb import FSYNC_DELAY, Influxdb, wires
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from inrush.workload import AnswerForm, Operation
 from tests.engines.border import Ran, run

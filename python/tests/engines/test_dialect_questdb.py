@@ -29,7 +29,7 @@ from inrush.run.call import StudyCall
 from inrush.run.preflight import admit
 from inrush.run.prepare import prepare
 from inrush.study.document import Node
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.study.tables import parse_table
 from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Operation, Table

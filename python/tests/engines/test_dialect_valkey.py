@@ -18,7 +18,7 @@ from inrush.engines.base.instance import Target
 from inrush.engines.base.plans import OpPlan, Unsupported
 from inrush.engines.valkey import KEY, MARK, keys_of, quote, script, wires
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Operation, Table
 

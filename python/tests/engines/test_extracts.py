@@ -10,7 +10,7 @@ import pytest
 from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests.extracting import ALL_TYPES, STUDY, write_study
 

@@ -27,7 +27,7 @@ from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.results.store import whole_batches
 from inrush.study.files import at_files
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment, at_deployment
 
 from .servers import each_kind

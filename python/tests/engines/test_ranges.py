@@ -19,7 +19,7 @@ from inrush.engines.base.instance import Target
 from inrush.plan import draft
 from inrush.plan.plan import plan_study
 from inrush.plan.ranges import holds_too_many, ranges_by_key, span_of_series
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from inrush.workload import Column, Rates, Table
 

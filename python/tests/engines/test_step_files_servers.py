@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from inrush.analysis.verdicts import Outcome
-from inrush.study.study import load_study
+from inrush.study.reading import load_study
 from inrush.targets.deployment import Deployment
 from tests.test_step_files import FILES, ROWS, written
 

@@ -24,7 +24,8 @@ from inrush.results.store import Results, Store, StudyFolder
 from inrush.run.listener import Silent
 from inrush.run.run import StudyEnd, run_study
 from inrush.stats.measures import study_record
-from inrush.study.study import Study, load_study
+from inrush.study.reading import load_study
+from inrush.study.study import Study
 from inrush.targets import deployments
 from inrush.targets.deployment import Deployment
 from tests.steps import STUDY, WORKLOAD

@@ -18,8 +18,8 @@ from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.plan.plan import plan_study
 from inrush.run import oracle
+from inrush.study.reading import parse_study
 from inrush.study.shipped import SHIPPED
-from inrush.study.study import parse_study
 from inrush.study.toml import read_toml
 from inrush.targets.deployment import Deployment
 

@@ -1,5 +1,5 @@
 """ClickHouse: its dialect, for servers of 2018 (18.16) and of today alike. Twin of rust/engines/src/engine/clickhouse.rs; its
-other parts are the files `clickhouse_*`.
+other parts stand beside this file.
 
 A namespace is a database with a table as inrush's mark: a database of the user's is never dropped.
 """

@@ -1,4 +1,4 @@
-"""MySQL and MariaDB: their dialect. Twins of rust/engines/src/engine/mysql.rs; their other parts are the files `mysql_*`.
+"""MySQL and MariaDB: their dialect. Twins of rust/engines/src/engine/mysql.rs; their other parts stand beside this file.
 
 A namespace is a database with a table whose comment is inrush's mark: a database of the user's is never dropped. Every
 connection quotes names with `"` (ANSI_QUOTES), works in UTC and refuses what a column cannot hold.

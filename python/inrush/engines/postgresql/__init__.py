@@ -1,4 +1,4 @@
-"""PostgreSQL: its dialect. Twin of rust/engines/src/engine/postgresql.rs; its other parts are the files `postgresql_*`.
+"""PostgreSQL: its dialect. Twin of rust/engines/src/engine/postgresql.rs; its other parts stand beside this file.
 
 A namespace is a schema with a comment as inrush's mark: a schema of the user's is never dropped.
 """
