@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,20 @@ def test_a_namespace_without_the_mark_is_foreign_and_kept(questdb: Target) -> No
 def with_http(questdb: Target, port: str) -> str:
     """The same server and log-in, and another port for lines."""
     return re.sub(r"http=\d+", f"http={port}", questdb.url)
+
+
+def test_parameters_that_several_clients_read_at_once_are_whole(questdb: Target) -> None:
+    """Its server lends all of them one iterator: rows go to the wrong answer, and casts fail."""
+    (text,) = TWIN.probes(()).settings
+
+    def readings(_: int) -> list[list[list[Any]]]:
+        return [control(questdb, {"text": text}) for _ in range(40)]
+
+    expected = control(questdb, {"text": text})
+    assert [COMMIT_MODE, "nosync"] in expected
+    with ThreadPoolExecutor(4) as pool:
+        seen = [one for each in pool.map(readings, range(4)) for one in each]
+    assert [one for one in seen if one != expected] == []
 
 
 @pytest.mark.parametrize("http", ["1", "{pg}"])

@@ -10,6 +10,7 @@ use super::tls::{Tls, TlsOptions, When};
 use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use ilp::IlpSession;
 use inrush_rows::error::Error;
+use std::fmt::Display;
 
 /// The port of its HTTP as shipped.
 const HTTP: u16 = 9000;
@@ -63,8 +64,40 @@ impl Engine for Questdb {
     }
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
-        self.wire.control(text, limit_ns)
+        match text.contains(PARAMETERS) {
+            true => undisturbed(text, self.wire.address(), || self.wire.control(text, limit_ns)),
+            false => self.wire.control(text, limit_ns),
+        }
     }
+}
+
+/// All its answers share one iterator of the server, so that two at a time take rows from each other, or fail with a cast
+/// or an index out of bounds (questdb/questdb#6193).
+const PARAMETERS: &str = "SHOW PARAMETERS";
+const MOST_READINGS: usize = 50;
+
+/// The answer that two readings in a row agree on.
+fn undisturbed(
+    text: &str,
+    target: impl Display,
+    mut read: impl FnMut() -> Result<Answer, Error>,
+) -> Result<Answer, Error> {
+    let mut before: Option<Answer> = None;
+    let mut message = String::new();
+    for _ in 0..MOST_READINGS {
+        match read() {
+            Ok(answer) if before.as_ref() == Some(&answer) => return Ok(answer),
+            Ok(answer) => before = Some(answer),
+            Err(Error::Statement { message: said, .. }) => message = said,
+            Err(e) => return Err(e),
+        }
+    }
+    if before.is_some() {
+        message = format!(
+            "no two of {MOST_READINGS} readings agree: other clients ask for parameters all the time"
+        );
+    }
+    Err(Error::Statement { target: target.to_string(), statement: text.to_owned(), message })
 }
 
 /// For the server's HTTP, not yet connected: with the same user, and encrypted where the URL insists on it.
@@ -105,6 +138,8 @@ fn meaning(message: &str) -> Outcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::Value;
+    use std::sync::Arc;
 
     fn port_of(url: &str) -> Result<u16, String> {
         let address = Address::of(url, &SPEAKER).map_err(|e| e.to_string())?;
@@ -118,6 +153,32 @@ mod tests {
         assert!(port_of("questdb://h/?http=x").unwrap_err().contains("http is not a port"));
         let other = Address::of("postgresql://h/?http=9001", &crate::engine::postgresql::POSTGRESQL);
         assert!(other.unwrap_err().to_string().contains("option http is not known"));
+    }
+
+    #[test]
+    fn parameters_are_read_until_two_readings_agree() {
+        let answer = |rows: usize| Answer { names: Arc::from([]), rows: vec![vec![Value::Null]; rows] };
+        let failed =
+            |message: String| Error::Statement { target: "t".into(), statement: "s".into(), message };
+        let run = |readings: Vec<Result<Answer, Error>>| {
+            let mut readings = readings.into_iter();
+            let read =
+                undisturbed("s", "t", || readings.next().unwrap_or_else(|| Err(failed("no more".into()))));
+            (read.map(|a| a.rows.len()).map_err(|e| e.to_string()), readings.count())
+        };
+        assert_eq!(run(vec![Ok(answer(3)), Ok(answer(3)), Ok(answer(9))]), (Ok(3), 1));
+        // Rows that another client took, and a failure between two that agree.
+        assert_eq!(run(vec![Ok(answer(1)), Ok(answer(3)), Ok(answer(3))]), (Ok(3), 0));
+        let cast = || failed("class java.lang.Object cannot be cast".into());
+        assert_eq!(run(vec![Ok(answer(3)), Err(cast()), Ok(answer(3))]), (Ok(3), 0));
+        let gone = || Error::Interrupted;
+        assert!(run(vec![Ok(answer(3)), Err(gone()), Ok(answer(3))])
+            .0
+            .is_err_and(|e| e.contains("interrupted")));
+        let (said, left) = run((0..MOST_READINGS + 5).map(|n| Ok(answer(n % 2))).collect());
+        assert!(said.is_err_and(|e| e.contains("no two of 50 readings agree")));
+        assert_eq!(left, 5);
+        assert!(run((0..50).map(|_| Err(cast())).collect()).0.is_err_and(|e| e.contains("cannot be cast")));
     }
 
     #[test]
