@@ -64,10 +64,10 @@ def test_a_package_has_one_version_in_all_extras_and_none_is_in_the_base() -> No
 
 
 def test_the_page_on_installing_has_a_row_for_every_package() -> None:
-    text = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
     rows = {name for line in text.splitlines() if line.startswith("| `") for name in re.findall(r"`([\w-]+)`", line.split("|")[1])}  # fmt: skip
     packages = [*project()["dependencies"], *project()["optional-dependencies"]["all"]]
-    assert set(names(packages)) <= rows, "a package is missing in the table of docs/install.md"
+    assert set(names(packages)) <= rows, "a package is missing in the table of docs/tutorial.md"
     assert {f"`{extra}`" for extra in EXTRAS} <= set(re.findall(r"`\w+`", text))
 
 

@@ -28,7 +28,7 @@ WIDTH = 120
 
 INTRO = """# Published curves, predicted from their small ends
 
-**Question.** How well does the [rule](../predicting.md#the-rule) continue curves that others published? `python -m
+**Question.** How well does the [rule](../results.md#the-rule) continue curves that others published? `python -m
 benches.published.page` writes this page, good or bad, and a test compares the two. inrush measured no figure here, the
 claims are not frozen ones (their answers were printed years ago), and they calibrate nothing. An earlier trial had shown
 that Amdahl's law continues the first four curves better than the USL does, so they are no independent test of that
