@@ -18,7 +18,7 @@ from typing import Any
 from inrush.errors import ResultUnreadable, UsageError
 from inrush.results.store import Doc, Store, read_json, write_json
 
-#: Version of the documents; history in docs/results.md.
+#: Version of the documents; docs/results.md.
 PREDICTION_SCHEMA = 1
 
 
