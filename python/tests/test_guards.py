@@ -81,6 +81,9 @@ PROVOKED: dict[str, tuple[Mapping[str, Any] | Callable[[], RunRecord], Outcome, 
     "on its storage": ({"doc": {"storage": {"name": "slow", "folder": "/slow", "device": "8:1", "files": "/slower/pg",
                                             "files_device": "8:1", "said_by_server": True}}},
                        Outcome.INVALID, "in /slower/pg, which is not in /slow of storage slow"),
+    "no other study on the server": ({"doc": {"other_studies": [{"said": "study x (process 7)", "here": True},
+                                                                 {"said": "study y", "here": False}]}},
+                                     Outcome.INVALID, "ran on this server meanwhile: study x (process 7). Each is load"),
     "no other server of this engine": ({"doc": {"neighbours": [{"pid": 7, "folder": "/fast/pg", "cpu_s": 60.0}], "begun_unix_ns": 1,
                                     "ended_unix_ns": 120 * SECOND}},
                            Outcome.NOTE, "process 7 in /fast/pg) and used 0.5 cores"),
@@ -115,6 +118,18 @@ def faulting_run(per_s: float, held: bool = True) -> RunRecord:
 def test_a_server_that_keeps_its_program_in_memory_passes_and_one_without_a_limit_is_not_asked() -> None:
     assert verdicts(faulting_run(40.0))["program in memory"].outcome is Outcome.PASS
     assert verdicts(faulting_run(60.0, held=False))["program in memory"].outcome is Outcome.NOT_CHECKED
+
+
+def test_a_lock_that_another_machine_left_is_a_note_and_a_server_without_another_passes() -> None:
+    def judged(others: list[dict[str, object]]) -> tuple[Outcome, str]:
+        found = verdicts(synthetic.run("mysql", doc={"other_studies": others}))[
+            "no other study on the server"
+        ]
+        return found.outcome, found.sentence
+
+    outcome, sentence = judged([{"said": "study y", "here": False}])
+    assert outcome is Outcome.NOTE and "whether it still runs is not known here: study y" in sentence
+    assert judged([])[0] is Outcome.PASS
 
 
 @pytest.mark.parametrize("guard", PROVOKED)

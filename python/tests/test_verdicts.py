@@ -179,6 +179,17 @@ def test_a_long_list_of_figures_is_grouped_by_role_and_names_no_quantile_that_is
     ]
     assert grouped_figures(every) == "latency p50 to worst of w and its tables"
     assert grouped_figures(every[:5]) == "latency p50 to worst of w"
+    # What is invalid of a table alone is not said of its role, whose figure an answer may rest on.
+    some_tables = [
+        "w.latency_p50_s",
+        "w/a.sample_p90_s",
+        "w.queue_p99_s",
+        "w/b.queue_p99_s",
+        "w/a.sample_p50_s",
+    ]
+    assert grouped_figures(some_tables) == (
+        "latency p50 of w; sample p50, p90 of tables of w; queue p99 of w and its tables"
+    )
     some = [
         "r.sample_p50_s",
         "r.sample_p99_s",

@@ -54,6 +54,29 @@ def others_of_its_kind(run: RunRecord, _: Figures) -> Verdict | None:
     return passed(name, f"{said}: they were idle, and hold their memory")
 
 
+def no_other_study(run: RunRecord, _: Figures) -> Verdict | None:
+    """Studies of other processes that held a lock in the server when the run began or ended."""
+    others = run.summary.get("other_studies")
+    if others is None:
+        return None
+    name = "no other study on the server"
+    here = [o["said"] for o in others if o["here"]]
+    if here:
+        return invalid(
+            name,
+            f"Another study ran on this server meanwhile: {'; '.join(here)}. Each is load on the other: wait until it has "
+            "ended, and repeat",
+            size=len(here),
+        )
+    if others:
+        away = "; ".join(o["said"] for o in others)
+        return noted(
+            name,
+            f"Another machine left a lock in this server, and whether it still runs is not known here: {away}",
+        )
+    return passed(name, "No other study held this server when the run began or ended")
+
+
 def one_server(run: RunRecord, _: Figures) -> Verdict | None:
     """`data_servers`: process ids of servers found on the data folder, where the run's maker looked."""
     servers = run.summary.get("data_servers", run.env.get("data_servers"))
@@ -78,6 +101,13 @@ GUARDS = (
     ),
     Guard(
         About.SERVER, "on its storage", on_its_storage, "The study has one place for an engine", of_run=True
+    ),
+    Guard(
+        About.SERVER,
+        "no other study on the server",
+        no_other_study,
+        "The server lists no locks of studies",
+        of_run=True,
     ),
     Guard(
         About.SERVER,

@@ -40,6 +40,7 @@ from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
+from inrush.targets.locks import beside_studies, other_studies
 from inrush.targets.standing import beside, neighbours, others, standing
 from inrush.text import counted
 
@@ -69,6 +70,7 @@ def run_one(
     if opened is None:
         opened = folder.open_run(run.run_id, placed, env)
     begun = {"begun_unix_ns": time.time_ns()}
+    studies_before = other_studies(deployment)
     before, beside_before, ran_before = host.noise_counters(), neighbours(deployment), processes()
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
     document = {
@@ -132,6 +134,7 @@ def run_one(
             **unseen,
             **standing(deployment, own),
             **beside(beside_before, neighbours(deployment)),
+            **beside_studies(studies_before, other_studies(deployment)),
             **others(ran_before, processes(), ours(placed)),
             **begun,
             "ended_unix_ns": ended_unix_ns,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inrush.stats.measures import whole
 
@@ -58,26 +58,35 @@ QUANTILES = ("p50", "p90", "p99", "p999", "worst")
 def grouped_figures(names: Iterable[str]) -> str:
     """`latency p50 to worst, queue p99 of writers and its tables`: a long list in short, nothing in it that was not named.
 
-    A role that is split over tables is named once.
+    What is named of a role and of the tables that it is split over is named once.
     """
-    held: dict[str, dict[str, list[str]]] = {}
-    split = set()
-    for name in names:
-        part, metric = name.rsplit(".", 1)
+    #: Role -> (whether of the role, whether of its tables) -> kind -> quantiles.
+    held: dict[str, dict[tuple[bool, bool], dict[str, list[str]]]] = {}
+    named = [name.rsplit(".", 1) for name in names]
+    of_roles = {(part, metric) for part, metric in named if whole(part) == part}
+    of_tables = {(whole(part), metric) for part, metric in named if whole(part) != part}
+    for part, metric in named:
         role = whole(part)
-        if role != part:
-            split.add(role)
         kind, quantile = kind_and_quantile(metric)
         if kind.startswith("worst "):
             kind, quantile = kind.removeprefix("worst "), "worst"
-        found = held.setdefault(role, {}).setdefault(kind, [])
+        both = ((role, metric) in of_roles, (role, metric) in of_tables)
+        found = held.setdefault(role, {}).setdefault(both, {}).setdefault(kind, [])
         if quantile and quantile not in found:
             found.append(quantile)
     return "; ".join(
-        ", ".join(f"{kind} {span_of(qs)}".strip() for kind, qs in kinds.items())
-        + f" of {role}{' and its tables' * (role in split)}"
-        for role, kinds in held.items()
+        ", ".join(f"{kind} {span_of(qs)}".strip() for kind, qs in kinds.items()) + f" of {OWNERS[both](role)}"
+        for role, groups in held.items()
+        for both, kinds in groups.items()
     )
+
+
+#: Whether a figure is one of a role, of its tables, or both: whose it is.
+OWNERS: Mapping[tuple[bool, bool], Callable[[str], str]] = {
+    (True, False): lambda role: role,
+    (True, True): lambda role: f"{role} and its tables",
+    (False, True): lambda role: f"tables of {role}",
+}
 
 
 def span_of(quantiles: Sequence[str]) -> str:

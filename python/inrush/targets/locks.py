@@ -13,18 +13,19 @@ import errno
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode
 
+from inrush.engines.base.sql import LOCK
 from inrush.engines.servers import life
 from inrush.errors import Problem, UsageError, refuse
 from inrush.machine import host
 from inrush.plan.planned import StudyPlan
 from inrush.plan.planned_point import short_hash
-from inrush.targets.deployment import Deployment, deployments_of
+from inrush.targets.deployment import Deployment, Doc, deployments_of
 
 #: How long another inrush of this machine may look at the same lock, s.
 PATIENCE_S = 60.0
@@ -85,7 +86,36 @@ def this_machine() -> str:
 
 
 def lock_name(study: str, seed: int) -> str:
-    return f"inrush_lock_{short_hash(study, 'lock', seed)}"
+    return f"{LOCK}{short_hash(study, 'lock', seed)}"
+
+
+def other_studies(deployment: Deployment) -> list[Holder] | None:
+    """Studies that hold the server beside this process, as far as their inrush is not known to have gone.
+
+    None where the server lists no locks or cannot be asked.
+    """
+    from inrush import _core
+
+    ask = deployment.server.ask_locks()
+    if not ask:
+        return None
+    try:
+        names = {
+            str(name).partition(".")[0] for (name, *_) in deployment.ask(ask) if str(name).startswith(LOCK)
+        }
+        holders = [holder(deployment, name) for name in sorted(names)]
+    except _core.CoreFailure:
+        return None
+    ours = (this_machine(), str(os.getpid()))
+    return [h for h in holders if h is not None and (h.machine, h.pid) != ours and h.lives() is not False]
+
+
+def beside_studies(before: Sequence[Holder] | None, after: Sequence[Holder] | None) -> Doc:
+    """`other_studies` of run.json: those that held the server when the run began or when it ended."""
+    if before is None or after is None:
+        return {}
+    found = dict.fromkeys((*before, *after))
+    return {"other_studies": [{"said": str(h), "here": h.machine == this_machine()} for h in found]}
 
 
 @contextlib.contextmanager

@@ -73,6 +73,10 @@ class Dialect(ABC):
         """A query for the holder of a lock; fails where there is no such lock."""
         return ""
 
+    def ask_locks(self) -> str:
+        """A query for names that begin with LOCK, of homes or what lies in them; empty where there is none that is quick."""
+        return ""
+
     def parse_holder(self, rows: Sequence[Sequence[Any]]) -> str:
         """The holder, of the rows of `ask_holder`."""
         return str(rows[0][0]) if rows else ""

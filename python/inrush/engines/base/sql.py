@@ -16,6 +16,8 @@ from inrush.workload import FLOAT_TYPES, SPELLED, TYPES, Column, Operation, Tabl
 Item = Mapping[str, Any]
 #: Table of a lock.
 HOLDER = "inrush_holder"
+#: What names of locks begin with.
+LOCK = "inrush_lock_"
 #: Physical name and columns of a table -> text of an insert into it.
 Insert = Callable[[str, tuple[str, ...]], str]
 

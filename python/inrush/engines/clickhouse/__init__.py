@@ -112,6 +112,9 @@ class Clickhouse(Twin):
     def ask_holder(self, name: str) -> str:
         return sql.ask_holder(name)
 
+    def ask_locks(self) -> str:
+        return f"SELECT name FROM system.databases WHERE startsWith(name, {literal(sql.LOCK)})"
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP DATABASE IF EXISTS {quote(namespace)}"),)
 

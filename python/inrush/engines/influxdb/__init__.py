@@ -105,6 +105,9 @@ class Influxdb(Twin):
     def ask_holder(self, name: str) -> str:
         return _policies(name)
 
+    def ask_locks(self) -> str:
+        return "SHOW DATABASES"
+
     def parse_holder(self, rows: Sequence[Sequence[Any]]) -> str:
         parts = sorted(str(row[0]) for row in rows if re.match(r"\d\d_", str(row[0])))
         return "".join(part[3:] for part in parts)

@@ -175,6 +175,12 @@ class Mysql(Twin):
     def ask_holder(self, name: str) -> str:
         return sql.ask_holder(name)
 
+    def ask_locks(self) -> str:
+        return (
+            "SELECT schema_name FROM information_schema.schemata "
+            f"WHERE left(schema_name, {len(sql.LOCK)}) = {sql.literal(sql.LOCK)}"
+        )
+
     def drop_namespace(self, namespace: str) -> tuple[Statement, ...]:
         return (_if_marked(namespace, f"DROP DATABASE {quote(namespace)}"),)
 

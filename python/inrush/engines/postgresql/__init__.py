@@ -189,6 +189,9 @@ class Postgresql(Twin):
     def ask_holder(self, name: str) -> str:
         return sql.ask_holder(name)
 
+    def ask_locks(self) -> str:
+        return f"SELECT nspname FROM pg_namespace WHERE left(nspname, {len(sql.LOCK)}) = {literal(sql.LOCK)}"
+
     def drop_namespace(self, namespace: str) -> tuple[str, ...]:
         return (_if_marked(namespace, f"DROP SCHEMA {quote(namespace)} CASCADE"),)
 

@@ -148,6 +148,9 @@ class Questdb(Twin):
     def ask_holder(self, name: str) -> str:
         return f"SELECT holder FROM {_named(name, HOLDER)}"
 
+    def ask_locks(self) -> str:
+        return f"SELECT table_name FROM tables() WHERE starts_with(table_name, {literal(sql.LOCK)})"
+
     def plan_table(self, table: Table, layout: str, namespace: str) -> TablePlan:
         name, time = _named(namespace, table.name), table.time.name if table.time else None
         types = {c.name: (NULLABLE if c.nullable else TYPES)[c.type] for c in table.columns}
