@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inrush.border.plan import PLAN_VERSION
-from inrush.border.plan import PointPlan as Document
 from inrush.engines.base.instance import TCP, TRANSPORT
 from inrush.engines.base.plans import Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, refuse
 from inrush.plan.called import as_called
 from inrush.plan.clients import one_client
-from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.inputs import input_bytes as made_bytes
-from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.io import as_roles_call, io_problems
 from inrush.plan.keys import planned_keys
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.loads import input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
-from inrush.plan.planned_point import PointPlan, short_hash
+from inrush.plan.planned_point import PointPlan, document, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
 from inrush.plan.roles import active_roles, method_of
@@ -39,7 +35,6 @@ from inrush.plan.shards import (
 from inrush.plan.step_roles import step_roles
 from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.summary import summary
-from inrush.plan.units import ns
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain
 from inrush.study.shards import STRAIGHT
@@ -111,22 +106,8 @@ def plan_point(
     reason = (without_key(draft) if sharded is not None else None) or draft.plan_operations()
     if reason is not None:
         return reason
-    longest_s = draft.longest_s()
-    plan: Document = {
-        "version": PLAN_VERSION,
-        "study": study.name,
-        "seed": seed,
-        "epoch_ns": epoch_ns(study.workload.epoch),
-        "target": {"engine": engine, "url": "", "options": dict(options)},
-        "tables": draft.table_documents(),
-        "operations": draft.operations,
-        "segments": segments(draft),
-        "record": {
-            "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
-            "flush_ns": ns(max(2.0, interval)),
-        },
-        "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
-    }
+    tables, parts = draft.table_documents(), segments(draft)
+    plan = document(study, engine, seed, tables, draft.operations, parts, draft.longest_s())
     if draft.clients > 1:
         plan["share"] = {"index": 0, "of": draft.clients}
     if sharded is not None:
