@@ -29,10 +29,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from inrush.model.curve import FALL_SD, Curve, Fitted, Law, explains, fitted_proportion, linear, point_spread
+from inrush.model.curve import (
+    FALL_SD,
+    Curve,
+    Fitted,
+    Law,
+    explains,
+    fitted_proportion,
+    linear,
+    point_spread,
+    width_at,
+)
 from inrush.model.fits import fit_sum
 from inrush.model.forecast import UNCALIBRATED, Forecast, Refused, farther, refuse_far, refuse_misfit
-from inrush.model.intervals import LEVEL, Scored, parameter_spread, spread, width
+from inrush.model.intervals import LEVEL, Scored, spread
 from inrush.model.storage import LEAF_SHARES, Tree, merged
 from inrush.text import number, percent
 
@@ -322,12 +332,7 @@ def interval(
 ) -> Interval:  # fmt: skip
     run, target = point_spread(of, chosen), np.array([to])
     inside = float(chosen.law(target)[0])
-    sd = float(
-        parameter_spread(
-            lambda y: chosen.again(y)(target), np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs)
-        )[0]
-    )
-    wide = width(sd, run, float(np.median(of.runs)), archive, to / float(of.x[-1]), level)
+    wide = width_at(of, to, chosen, run, archive, level)
     median, half = inside + beyond.s, float(np.exp(wide.half))
     if wide.calibrated:
         return Interval(median, median / half, median * half, True)

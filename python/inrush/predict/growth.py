@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from inrush.analysis.points import Measured
 from inrush.analysis.run_facts import beside_a_server, is_embedded
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.model.curve import Curve, curve, forecast
@@ -110,12 +110,7 @@ def rows_held(m: Measured, figure: str, store: Store) -> float:
 def refuse_added(m: Measured, load: str, step: str) -> None:
     """Raises UsageError for a read behind a load that adds rows: the table has more than the factor says."""
     steps = list(steps_of(m))
-    works = [
-        (str(r["name"]), r["work"])
-        for g in m.run.plan.get("segments", ())
-        for r in roles_of(g)
-        if "work" in r
-    ]
+    works = [(str(r["name"]), r["work"]) for _, r in each_role(m.run.plan) if "work" in r]
     first_rows = {name: work["first_row"] for name, work in works if work["kind"] == "rows"}
     added = [s for s in steps[: steps.index(step)] if s != load and first_rows.get(s)]
     if added:

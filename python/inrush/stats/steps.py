@@ -9,7 +9,7 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.border.pipeline import AnyPlan, loads_of, roles_of, step_of
+from inrush.border.pipeline import AnyPlan, each_role, loads_of, step_of
 from inrush.border.tables import SegmentRow
 from inrush.results.schema import of_load
 from inrush.stats.record import RunRecord
@@ -131,8 +131,7 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
     # Rows of a role that reads are answers: they lie in no table.
     writers = [
         (step_of(segment), str(role["name"]), int(role["work"]["table"]))
-        for segment in run.plan.get("segments", ())
-        for role in roles_of(segment)
+        for segment, role in each_role(run.plan)
         if step_of(segment) and role["work"]["kind"] == "rows"
     ]
     loads: dict[str, dict[int, float]] = {}
@@ -148,8 +147,7 @@ def added_by(run: RunRecord) -> set[str]:
     """Steps whose rows follow those of earlier loads of their table."""
     return {
         step_of(segment)
-        for segment in run.plan.get("segments", ())
-        for role in roles_of(segment)
+        for segment, role in each_role(run.plan)
         if role["work"]["kind"] == "rows" and role["work"].get("first_row", 0) > 0
     }
 
