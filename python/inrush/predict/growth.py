@@ -14,10 +14,11 @@ from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.model.curve import Curve, curve, forecast
 from inrush.model.forecast import Forecast
-from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.growth import Store, forecast_growth
 from inrush.model.halving import By, Halving, halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.knee import forecast_knee
+from inrush.model.table_reads import forecast_read
 from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
 from inrush.stats.row_order import in_runs, out_of_order, tails
