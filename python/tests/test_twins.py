@@ -19,7 +19,7 @@ from inrush.engines.base import checksum
 from inrush.engines.postgresql import checksum as postgresql_checksum
 from inrush.engines.questdb import http as questdb_http
 from inrush.stats import stalls
-from inrush.study import claims, decimals, io, keys, operations, samples
+from inrush.study import claims, decimals, io, keys, operations, params, samples
 from inrush.study.parts import Schedule
 
 RUST = Path(inrush.__file__).parents[2] / "rust"
@@ -144,7 +144,7 @@ OF_CALLS = {"changed"}
 
 
 def test_a_generator_of_parameters_that_a_study_names_is_one_of_the_plan() -> None:
-    assert set(operations.PARAM_GENS) == set(IN_THE_PLAN)
+    assert set(params.PARAM_GENS) == set(IN_THE_PLAN)
     assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS | OF_CALLS == variants(
         "rows/src/plan/operation.rs", "ParamGen"
     )
