@@ -96,6 +96,18 @@ def test_what_did_not_settle_has_no_figure(why: str, after: list[int]) -> None:
     assert settled(course(after)) == {}, why
 
 
+def test_a_reader_is_judged_while_it_reads_whatever_goes_on_behind_it() -> None:
+    run, longer = course([50 * MS] * 8 + [10 * MS] * 22), course([20 * MS] * 90, role="others")
+    (segment,) = run.plan["segments"]
+    others = [role for role in longer.plan["segments"][0]["roles"] if role["name"] == "others"]
+    plan: Any = {**run.plan, "segments": [{**segment, "roles": [*segment["roles"], *others]}]}
+    rows = {name: [*run.rows(name), *longer.rows(name)] for name in ("intervals", "hist")}
+    rows["repetitions"] = [*run.rows("repetitions"), *longer.rows("repetitions")[1:]]
+    tables = {**longer.tables, **{name: synthetic.table(name, held) for name, held in rows.items()}}
+    found = settled(replace(run, plan=plan, tables=tables, _rows={}))
+    assert (found["readers.settled_s"], found["others.settled_s"]) == (0.8, 0.0)
+
+
 def test_calls_that_failed_are_no_fast_answers() -> None:
     failure = {"segment": 0, "role": "readers", "op": "query", "outcome": "refused", "count": 1}
     assert settled(course([50 * MS] * 8 + [10 * MS] * 22, failures=[failure])) == {}
