@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from inrush.engines import server
+from inrush.engines.base.checksum import checksum_items as items_of
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
-from inrush.engines.base.sql import checksum_items as items_of
 from inrush.engines.base.sql import insert_one_row, quote, statement
 from inrush.engines.base.twin import Twin
 from inrush.engines.device import DeviceFile

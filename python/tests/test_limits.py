@@ -220,6 +220,6 @@ def test_a_process_that_is_ending_is_not_outside_of_its_limits(
 
     looks = iter([{1: "server", 2: "ending"}, {1: "server", 2: "ending"}, {1: "server"}])
     monkeypatch.setattr(own_server.life, "working_in", lambda home: next(looks))
-    assert own_server.outside(tmp_path, cast("Group", Held())) == set()
+    assert server_limits.outside(tmp_path, cast("Group", Held())) == set()
     monkeypatch.setattr(own_server.life, "working_in", lambda home: {1: "server", 3: "free"})
-    assert own_server.outside(tmp_path, cast("Group", Held()), 0.1) == {3}
+    assert server_limits.outside(tmp_path, cast("Group", Held()), 0.1) == {3}

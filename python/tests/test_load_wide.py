@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from inrush.engines import server
-from inrush.engines.base.sql import load_items
+from inrush.engines.base.checksum import load_items
 from inrush.load import proof
 from inrush.load.call import Call
 from inrush.load.run import load

@@ -11,9 +11,10 @@ import pytest
 from inrush.model import growth
 from inrush.model.curve import Curve, curve
 from inrush.model.forecast import Refused
-from inrush.model.growth import MEMORY_UNKNOWN, Store, forecast_growth, forecast_read
+from inrush.model.growth import MEMORY_UNKNOWN, Store, forecast_growth
 from inrush.model.intervals import Scored
 from inrush.model.storage import LEAF_SHARES, Tree, merged
+from inrush.model.table_reads import forecast_read
 
 #: Trained at a sixteenth of the target, three runs each.
 ROWS = np.repeat([12_500.0, 25_000, 50_000, 100_000, 200_000], 3)

@@ -10,9 +10,10 @@ import pytest
 from inrush.model import growth
 from inrush.model.curve import curve
 from inrush.model.forecast import Refused
-from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.growth import Store, forecast_growth
 from inrush.model.intervals import Scored
 from inrush.model.storage import Tree
+from inrush.model.table_reads import forecast_read
 from tests.test_model_growth import ROWS, STORE, TARGET, Truth, observed, simulated, tree_load
 
 

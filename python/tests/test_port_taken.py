@@ -68,7 +68,7 @@ def test_a_port_at_which_nothing_listens_is_nobodys_and_no_process_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(life, "working_in", lambda folder: pytest.fail("looked at processes"))
-    assert not ports.serves(life.free_port(), tmp_path)
+    assert not ports.serves(ports.free_port(), tmp_path)
 
 
 #: As another user, in a root of its own in which a path is spelled as that of our folder: stands there, writes a file there,

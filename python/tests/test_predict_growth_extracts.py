@@ -12,7 +12,8 @@ import pytest
 from inrush.analysis.points import Measured
 from inrush.model.curve import curve
 from inrush.model.forecast import Refused
-from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.growth import Store, forecast_growth
+from inrush.model.table_reads import forecast_read
 from inrush.predict.growth import Growth, forecast_of_growth, growth_of
 from tests.test_predict_growth_stores import ENV, LOADS, measured
 

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from inrush.engines.servers import life, origin, private, secret
-from inrush.engines.servers.own_server import instance_folder
 from inrush.errors import TargetError
 from inrush.machine.secret_files import write_secret
 from inrush.targets import instances
@@ -114,7 +113,7 @@ def test_the_folder_of_an_instance_is_ours_and_its_server_cannot_change_it(tmp_p
         if above == Path(tempfile.gettempdir()):
             break
         above.chmod(0o755)
-    found = instance_folder(tmp_path / "mysql", life.servant()).stat()
+    found = private.instance_folder(tmp_path / "mysql", life.servant()).stat()
     assert found.st_uid == os.geteuid()
     assert found.st_mode & 0o777 == (0o711 if os.geteuid() == 0 else 0o700), "others list nothing in it"
 

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from inrush.engines import server
 from inrush.engines.sqlite import Sqlite
 from inrush.errors import UsageError
+from inrush.plan.active_roles import even_parts
 from inrush.plan.plan import plan_study
 from inrush.plan.planned import StudyPlan
-from inrush.plan.roles import even_parts
 from inrush.report.plan_text import plan_lines
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from inrush.guards.analyse import analyse
 from inrush.results.store import Results
+from inrush.stats.course import courses_of
 from inrush.stats.measures import measured_windows, study_record
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.stats.settled import LEAST_INTERVALS, courses_after, settled_ns
+from inrush.stats.settled import LEAST_INTERVALS, settled_ns
 from tests import synthetic
 from tests.steps import run_study_file
 from tests.synthetic import SECOND
@@ -39,7 +40,8 @@ def course(
 
     after: mean latency of each interval behind it, ns; 0: nothing was answered. written: bytes that the server writes in each interval.
     """
-    where = {"segment": 0, "role": role, "op": "query", "kind": "latency", "dt_ns": DT}
+    where = {"segment": 0, "role": role, "op": "query", "dt_ns": DT}
+    means = [900 * MS] * WRITING + list(after)
     end_ns = (WRITING + len(after)) * DT
     tables = {
         "segments": [{"segment": 0, "kind": "drive", "phase": "measure", "end_ns": end_ns, "ended_by": "work"}],
@@ -47,11 +49,9 @@ def course(
             {"segment": 0, "role": "writers", "end_ns": WRITING * DT, "ops": 9, "ok": 9, "rows": 900},
             {"segment": 0, "role": role, "end_ns": end_ns, "ops": len(after), "ok": len(after), "rows": 1},
         ],
+        "intervals": [{**where, "t_ns": k * DT, "ops": int(ns > 0)} for k, ns in enumerate(means)],
         "hist": [
-            *({**where, "t_ns": k * DT, **synthetic.hist([900 * MS])} for k in range(WRITING)),
-            *(
-                {**where, "t_ns": (WRITING + k) * DT, **synthetic.hist([ns])} for k, ns in enumerate(after) if ns
-            ),
+            {**where, "kind": "latency", "t_ns": k * DT, **synthetic.hist([ns])} for k, ns in enumerate(means) if ns
         ],
         "resources": [
             {"role": "server", "metric": "write_bytes", "t_ns": k * DT, "value": k * written}
@@ -96,6 +96,18 @@ def test_what_did_not_settle_has_no_figure(why: str, after: list[int]) -> None:
     assert settled(course(after)) == {}, why
 
 
+def test_a_reader_is_judged_while_it_reads_whatever_goes_on_behind_it() -> None:
+    run, longer = course([50 * MS] * 8 + [10 * MS] * 22), course([20 * MS] * 90, role="others")
+    (segment,) = run.plan["segments"]
+    others = [role for role in longer.plan["segments"][0]["roles"] if role["name"] == "others"]
+    plan: Any = {**run.plan, "segments": [{**segment, "roles": [*segment["roles"], *others]}]}
+    rows = {name: [*run.rows(name), *longer.rows(name)] for name in ("intervals", "hist")}
+    rows["repetitions"] = [*run.rows("repetitions"), *longer.rows("repetitions")[1:]]
+    tables = {**longer.tables, **{name: synthetic.table(name, held) for name, held in rows.items()}}
+    found = settled(replace(run, plan=plan, tables=tables, _rows={}))
+    assert (found["readers.settled_s"], found["others.settled_s"]) == (0.8, 0.0)
+
+
 def test_calls_that_failed_are_no_fast_answers() -> None:
     failure = {"segment": 0, "role": "readers", "op": "query", "outcome": "refused", "count": 1}
     assert settled(course([50 * MS] * 8 + [10 * MS] * 22, failures=[failure])) == {}
@@ -118,7 +130,7 @@ def test_what_was_loaded_before_is_no_insert_beside_readers() -> None:
 def mean(*parts: tuple[int, float]) -> float | None:
     """Of a course of so many intervals of each mean latency."""
     values = np.concatenate([np.full(count, value) for count, value in parts])
-    return settled_ns((np.arange(len(values), dtype=np.float64), values))
+    return settled_ns(np.arange(len(values), dtype=np.float64), values)
 
 
 def test_one_slow_interval_is_noise_and_two_together_are_not() -> None:
@@ -150,7 +162,7 @@ def test_intervals_without_an_answer_are_slow() -> None:
 @given(st.lists(st.floats(0.5, 2.0), min_size=LEAST_INTERVALS, max_size=60))
 def test_it_is_never_in_what_it_is_compared_with(noise: list[float]) -> None:
     times, values = np.arange(len(noise), dtype=np.float64), np.array(noise)
-    found = settled_ns((times, values))
+    found = settled_ns(times, values)
     assert found is None or found <= len(noise) - len(noise) // 3
 
 
@@ -189,8 +201,8 @@ def test_users_of_a_real_engine_settle_when_its_last_row_is_in(tmp_path: Path) -
     (run,), figures = [m.run for m in found.runs], found.runs[0].figures
     (segment,) = measured_windows(run)
     last_ns = max(r["end_ns"] for r in run.rows("repetitions") if r["role"].startswith("busy.writers"))
-    ((times, _),) = courses_after(run, segment, last_ns, ["busy.writers"])["busy.users"]
-    assert len(times) >= LEAST_INTERVALS and times[0] >= last_ns
+    (course,) = courses_of(run, segment, {("busy.users", "one"): "users"}, from_ns=last_ns).values()
+    assert len(course.t_ns) > LEAST_INTERVALS and course.t_ns[0] >= last_ns
     # On a busy machine nothing is at rest.
     assert 0 <= figures.get("busy.users.settled_s", 0.0) < 7
     assert "busy.users.settled_bytes" not in figures, "it has no process of its own"

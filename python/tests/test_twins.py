@@ -15,11 +15,11 @@ import inrush
 from inrush.analysis import claims as judged
 from inrush.border.segment import ValueHash
 from inrush.engines import influxdb, sqlite, valkey
-from inrush.engines.base import sql
+from inrush.engines.base import checksum
 from inrush.engines.postgresql import checksum as postgresql_checksum
 from inrush.engines.questdb import http as questdb_http
 from inrush.stats import stalls
-from inrush.study import claims, decimals, io, keys, operations, samples
+from inrush.study import claims, decimals, io, keys, operations, params, samples
 from inrush.study.parts import Schedule
 
 RUST = Path(inrush.__file__).parents[2] / "rust"
@@ -74,7 +74,7 @@ def variants(path: str, name: str) -> set[str]:
         ("rows/src/rows/decimals.rs", "PRECISION_MOST", decimals.MOST),
         ("rows/src/plan/io.rs", "IO_BLOCK", io.IO_BLOCK),
         ("engines/src/engine/questdb/ilp.rs", "BINARY", questdb_http.BINARY),
-        ("rows/src/plan/generator.rs", "DEFAULT_BITS", sql.DEFAULT_FLOAT_BITS),
+        ("rows/src/plan/generator.rs", "DEFAULT_BITS", checksum.DEFAULT_FLOAT_BITS),
         ("rows/src/rows/lookup3.rs", "SEED", postgresql_checksum.HASH_SEED),
         ("drive/src/watch/heartbeat.rs", "PERIOD_NS", round(stalls.PERIOD_S * 1e9)),
         ("drive/src/watch/heartbeat.rs", "STALL_NS", round(stalls.NOTED_S * 1e9)),
@@ -111,7 +111,7 @@ def test_weights_of_a_rows_sum_are_the_same_in_both_halves() -> None:
     base, divisor = (
         number(constant("rows/src/rows/row_sum.rs", f"WEIGHT_{name}")) for name in ("BASE", "DIVISOR")
     )
-    assert sql.row_weights(4) == [pow(base, k + 1, divisor) for k in range(4)]
+    assert checksum.row_weights(4) == [pow(base, k + 1, divisor) for k in range(4)]
 
 
 def test_what_is_done_with_a_statements_rows_has_the_same_names_in_both_halves() -> None:
@@ -144,7 +144,7 @@ OF_CALLS = {"changed"}
 
 
 def test_a_generator_of_parameters_that_a_study_names_is_one_of_the_plan() -> None:
-    assert set(operations.PARAM_GENS) == set(IN_THE_PLAN)
+    assert set(params.PARAM_GENS) == set(IN_THE_PLAN)
     assert set().union(*IN_THE_PLAN.values()) | OF_DUMPS | OF_CALLS == variants(
         "rows/src/plan/operation.rs", "ParamGen"
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from inrush.model.decomposition import FloatArray, Units
+from inrush.model.blocks import FloatArray
+from inrush.model.decomposition import Units
 from inrush.model.fits import fit_sum
 
 

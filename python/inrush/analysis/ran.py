@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from inrush.analysis.points import Analysis, Measured, Point
-from inrush.border.pipeline import clients_of, phase_of, roles_of
+from inrush.border.pipeline import clients_of, each_role
 from inrush.stats.measures import whole, writing_roles
 from inrush.stats.record import RunRecord
 from inrush.text import counted
@@ -53,10 +53,9 @@ def measured_roles(run: RunRecord, role: str | None = None) -> Iterator[Mapping[
     """Roles of the measured segments, as planned: all, or those that are this role or a part of it. With the sessions of
     all client processes."""
     clients = clients_of(run.plan)
-    for segment in run.plan.get("segments", ()):
-        for part in roles_of(segment) if phase_of(segment) == "measure" else ():
-            if role is None or role in (part["name"], whole(part["name"])):
-                yield part if clients == 1 else {**part, "sessions": part["sessions"] * clients}
+    for _, part in each_role(run.plan, "measure"):
+        if role is None or role in (part["name"], whole(part["name"])):
+            yield part if clients == 1 else {**part, "sessions": part["sessions"] * clients}
 
 
 def ran_said(analysis: Analysis) -> str:

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from inrush.analysis.points import Analysis, Point, is_number, say
-from inrush.border.pipeline import phase_of, roles_of
+from inrush.border.pipeline import each_role
 from inrush.stats.quantity import show
 from inrush.text import number
 
@@ -95,10 +95,9 @@ def planned(analysis: Analysis, point: Point) -> dict[str, Any]:
     facts: dict[str, Any] = {
         f"options.{k}": v for k, v in run.plan.get("target", {}).get("options", {}).items()
     }
-    for segment in run.plan.get("segments", ()):
-        for role in roles_of(segment) if phase_of(segment) == "measure" else ():
-            how = {**role, **role.get("work", {})}
-            facts |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
+    for _, role in each_role(run.plan, "measure"):
+        how = {**role, **role.get("work", {})}
+        facts |= {f"{role['name']}.{k}": how[k] for k in OF_ROLES if how.get(k) is not None}
     return facts
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias, TypedDict, cast, final
 
 from inrush.border import address
@@ -207,6 +207,16 @@ AnySegment: TypeAlias = Segment | LoadSegment
 def roles_of(segment: AnySegment) -> Sequence[RolePlan]:
     """Empty where none works."""
     return cast("Sequence[RolePlan]", segment.get("roles", ()))
+
+
+def each_role(
+    plan: Mapping[str, object], phase: Phase | None = None
+) -> Iterator[tuple[AnySegment, RolePlan]]:
+    """Every role of a plan's segments, with its segment. phase: of those segments alone."""
+    for segment in cast("Sequence[AnySegment]", plan.get("segments", ())):
+        if phase is None or phase_of(segment) == phase:
+            for role in roles_of(segment):
+                yield segment, role
 
 
 def phase_of(segment: AnySegment) -> Phase | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -104,30 +104,55 @@ def execute(
     Raises UsageError for a comparison or a target that is refused.
     """
     from inrush.agent.realtime import realtime_environment
-    from inrush.fleet.open import opened as fleet_opened
-    from inrush.plan.cost import text_row_bytes
+    from inrush.run.run import run_study
+    from inrush.run.stop_rules import StopRules, confirmations
+
+    for reason in () if quiet else prepared.named_targets.left_out.values():
+        say(f"left out: {reason}")
+    if prepared.call.data:
+        folder.keep_data_in(Path(prepared.call.data))
+    if prepared.call.input:
+        folder.keep_inputs_in(Path(prepared.call.input))
+    begun = folder.doc.get("runs") is not None
+    with contextlib.ExitStack() as held:
+        held.enter_context(folder.locked())
+        try:
+            listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))
+            prepared, deployments = opened_servers(
+                held, prepared, folder, usual, listener, force, begun, quiet
+            )
+            on_fleet = held.enter_context(on_its_fleet(prepared, deployments, waiting, listener.note))
+        except BaseException:
+            if not begun:  # nothing was run: it would be the latest result, with nothing in it
+                folder.discard_if_empty()
+            raise
+        plan = prepared.plan
+        rules = StopRules(plan, listener.note)
+        with times.part("runs_s"):
+            return run_study(
+                plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
+                *(({"realtime": True}, realtime_environment) if prepared.call.realtime else (on_fleet,)),
+            )  # fmt: skip
+
+
+def opened_servers(
+    held: contextlib.ExitStack,
+    prepared: Any,
+    folder: Any,
+    usual: Path,
+    listener: Listener,
+    force: bool,
+    begun: bool,
+    quiet: bool,
+) -> tuple[Any, Mapping[str, Deployment]]:
+    """The study as its servers can do it, and these, open as long as `held`. begun: it is resumed."""
     from inrush.report.live.opened import replanned
     from inrush.run.going_on import unfinished
     from inrush.run.prepare import as_servers_can
-    from inrush.run.run import run_study
-    from inrush.run.shard_servers import servers_of_study
-    from inrush.run.stop_rules import StopRules, confirmations
-    from inrush.run.unseen_servers import unseen_servers
     from inrush.targets.deployments import opened
     from inrush.targets.durability import refuse_unequal
     from inrush.targets.locks import locked
     from inrush.targets.marks import drop_unmarked, mark_problems
-
-    for reason in () if quiet else prepared.named_targets.left_out.values():
-        say(f"left out: {reason}")
-    realtime, given = prepared.call.realtime, prepared.call.data
-    data, storages = Path(given) if given else usual, prepared.named_targets.storages
-    stays = bool(storages) or data.absolute() != usual.absolute()
-    if given:
-        folder.keep_data_in(data)
-    if prepared.call.input:
-        folder.keep_inputs_in(Path(prepared.call.input))
-    begun = folder.doc.get("runs") is not None
 
     @contextlib.contextmanager
     def admitted(servers: Mapping[str, Deployment]) -> Iterator[None]:
@@ -139,54 +164,55 @@ def execute(
         with locked(prepared.plan, servers, folder.path, force, listener.note):
             yield
 
-    with contextlib.ExitStack() as held:
-        held.enter_context(folder.locked())
-        try:
-            listener = held.enter_context(listening(folder, prepared.plan.all_runs, page, quiet))
-            deployments = held.enter_context(
-                opened(
-                    prepared.named_targets,
-                    data,
-                    listener.note,
-                    lambda: stays or unfinished(folder),
-                    lambda one: admitted({one.target.engine: one}),
-                )
-            )
-            held.callback(folder.leave_data, storages.values())
-            if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
-                prepared = able
-                folder.write(prepared.document())
-                replanned(listener, prepared.plan.all_runs)
-            for engine, reasons in () if quiet else prepared.call.lacks.items():
-                for operation, reason in reasons.items():
-                    listener.note(f"left out: {engine}: {operation}: {reason}")
-            held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
-            refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
-            call, plans = prepared.call, [run.plan for run in prepared.plan.all_runs]
-            for line in unseen_servers(prepared.plan.all_runs, deployments) if call.fleet is None else ():
-                listener.note(line)
-            on_fleet = held.enter_context(
-                fleet_opened(
-                    call.fleet,
-                    call.fleet_insecure,
-                    waiting or WaitingTime(WAIT_S),
-                    plans,
-                    listener.note,
-                    lambda: servers_of_study(prepared.plan.all_runs, deployments),
-                    partial(text_row_bytes, prepared.plan),
-                )
-            )
-        except BaseException:
-            if not begun:  # nothing was run: it would be the latest result, with nothing in it
-                folder.discard_if_empty()
-            raise
-        plan = prepared.plan
-        rules = StopRules(plan, listener.note)
-        with times.part("runs_s"):
-            return run_study(
-                plan.all_runs, folder, deployments, listener, rules, rules.look, confirmations(plan),
-                *(({"realtime": True}, realtime_environment) if realtime else (on_fleet,)),
-            )  # fmt: skip
+    data = Path(prepared.call.data) if prepared.call.data else usual
+    storages = prepared.named_targets.storages
+    stays = bool(storages) or data.absolute() != usual.absolute()
+    deployments = held.enter_context(
+        opened(
+            prepared.named_targets,
+            data,
+            listener.note,
+            lambda: stays or unfinished(folder),
+            lambda one: admitted({one.target.engine: one}),
+        )
+    )
+    held.callback(folder.leave_data, storages.values())
+    if not begun and (able := as_servers_can(prepared, deployments.values())) is not prepared:
+        prepared = able
+        folder.write(prepared.document())
+        replanned(listener, prepared.plan.all_runs)
+    for engine, reasons in () if quiet else prepared.call.lacks.items():
+        for operation, reason in reasons.items():
+            listener.note(f"left out: {engine}: {operation}: {reason}")
+    held.enter_context(admitted({key: of for key, of in deployments.items() if of.turns is None}))
+    refuse_unequal(prepared.plan, deployments, folder.data_path, begun, listener.note)
+    return prepared, deployments
+
+
+def on_its_fleet(
+    prepared: Any,
+    deployments: Mapping[str, Deployment],
+    waiting: WaitingTime | None,
+    note: Callable[[str], None],
+) -> contextlib.AbstractContextManager[Mapping[str, object]]:
+    """What documents of its runs have more; nothing without a fleet."""
+    from inrush.fleet.open import opened
+    from inrush.plan.cost import text_row_bytes
+    from inrush.run.shard_servers import servers_of_study
+    from inrush.run.unseen_servers import unseen_servers
+
+    call, runs = prepared.call, prepared.plan.all_runs
+    for line in unseen_servers(runs, deployments) if call.fleet is None else ():
+        note(line)
+    return opened(
+        call.fleet,
+        call.fleet_insecure,
+        waiting or WaitingTime(WAIT_S),
+        [run.plan for run in runs],
+        note,
+        lambda: servers_of_study(runs, deployments),
+        partial(text_row_bytes, prepared.plan),
+    )
 
 
 @contextlib.contextmanager

@@ -78,11 +78,10 @@ def opened(
     servers: Callable[[], Sequence[ShardServer]] = tuple,
     row_bytes: Callable[[str], float] = lambda stream: 0.0,
 ) -> Iterator[Mapping[str, object]]:
-    """What documents of its runs have more; nothing without a fleet. waiting: for a scheduler and its workers together; plans: of all runs;
-    servers: of their shards, where inrush does not watch them itself; row_bytes: of a row of a stream in a file of a load.
+    """What documents of its runs have more; nothing without a fleet. Raises UsageError where its workers are not there or not alike.
 
-    Raises UsageError where its workers are not there or not alike, each by its name.
-    """
+    waiting: for a scheduler and its workers together; plans: of all runs; servers: of their shards, where inrush does not watch
+    them itself; row_bytes: of a row of a stream in a file of a load."""
     if text is None:
         yield {}
         return

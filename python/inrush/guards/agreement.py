@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from inrush.analysis.points import Analysis
 from inrush.analysis.verdicts import Verdict, noted, passed
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.guards.guard import About, StudyGuard
 from inrush.results.unanswered import WHOLE, at_the_end
 from inrush.stats.record import RunRecord
@@ -51,7 +51,7 @@ def comparable(a: Answer, b: Answer) -> bool:
 def rows_of(run: RunRecord) -> str:
     """What the tables hold when the run is quiet: seed, streams, sources, the rows put in and those that are not there."""
     plan = run.plan
-    work = [r["work"] for s in plan.get("segments", ()) for r in roles_of(s) if r["work"]["kind"] == "rows"]
+    work = [r["work"] for _, r in each_role(plan) if r["work"]["kind"] == "rows"]
     rows = sorted((w["table"], w["first_row"], w["rows"]) for w in work)
     tables = [(t["stream"], t["source"]) for t in plan.get("tables", ())]
     streams = {t["name"]: t["stream"] for t in plan.get("tables", ())}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
 from inrush.guards.guard import About, Guard
-from inrush.stats.beside import LEAST_INTERVALS, Alteration, beside_of, course_of, stall_s
+from inrush.stats.beside import Alteration, beside_of, course_of, stall_s
 from inrush.stats.brackets import WIDEST
+from inrush.stats.course import LEAST_INTERVALS
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
 
@@ -54,9 +55,9 @@ def late_stalls(run: RunRecord, found: Alteration, figures: Figures) -> dict[str
     """Paced role -> its stall as if the client had been on time, of those of which that is another one."""
     late = {}
     for role in found.ends_ns:
-        course = course_of(run, role, "on_time")
+        course = course_of(run, found.segment, role, "on_time")
         measured_s = figures.get(f"{role}.stall_s")
-        if measured_s is not None and course.latency_ns.any():
+        if measured_s is not None and course.longest_ns.any():
             on_time_s = stall_s(course, found)
             if measured_s > WIDEST * on_time_s:
                 late[role] = on_time_s

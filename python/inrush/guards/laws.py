@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.border.tables import IntervalRow, RepetitionRow, SessionRow
 from inrush.guards.guard import About, Guard
 from inrush.model.queues import population
@@ -183,11 +183,7 @@ def slots(run: RunRecord, depth: Mapping[str, int]) -> dict[str, tuple[float, fl
 
 def depths(run: RunRecord) -> dict[str, int]:
     """Role -> calls that a session may have under way."""
-    return {
-        role["name"]: int(role.get("depth") or 1)
-        for segment in run.plan.get("segments", ())
-        for role in roles_of(segment)
-    }
+    return {role["name"]: int(role.get("depth") or 1) for _, role in each_role(run.plan)}
 
 
 GUARDS = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inrush.analysis.run_facts import is_instrument
 from inrush.analysis.verdicts import Figures, Verdict, invalid, noted, passed
-from inrush.border.pipeline import AnySegment, clients_of, phase_of, roles_of
+from inrush.border.pipeline import AnySegment, clients_of, each_role, roles_of
 from inrush.border.tables import SegmentRow
 from inrush.guards.guard import About, Guard
 from inrush.results.unanswered import Unanswered, unanswered
@@ -68,10 +68,9 @@ def written_tables(run: RunRecord) -> dict[str, list[str]]:
     """Table that rows are put into while it is measured -> the roles that do."""
     names, writers = [t["name"] for t in run.plan.get("tables", ())], writing_roles(run.plan)
     writers_of: dict[str, list[str]] = {}
-    for segment in run.plan.get("segments", ()):
-        for role in roles_of(segment) if phase_of(segment) == "measure" else ():
-            if role["work"]["kind"] == "rows" and role["name"] in writers:
-                writers_of.setdefault(names[role["work"]["table"]], []).append(role["name"])
+    for _, role in each_role(run.plan, "measure"):
+        if role["work"]["kind"] == "rows" and role["name"] in writers:
+            writers_of.setdefault(names[role["work"]["table"]], []).append(role["name"])
     return writers_of
 
 

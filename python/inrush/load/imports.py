@@ -110,15 +110,7 @@ def settle(
                 f"import {known.load}{identity.date_of(known)} goes on: {names} has grown since, and {rows[known.load]:,} rows that "
                 "are stored stay"
             )
-            places = [named_of(found, known.load) for found in headers]
-            identity.check_same(known, contents, places)
-            now = tuple(
-                replace(h, base=base, files=known.files, sizes=known.sizes, names=known.names)
-                for h in places
-                if h
-            )
-            numbers = identity.numbers(known, contents)
-            of = Import(ledgers.name, ledgers.table, now, numbers, known.chunk_rows, digest_s, grown=True)
+            of = continued(ledgers, known, contents, headers, digest_s, base)
             return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
     if own is None or call.again:
         warned: list[str] = []
@@ -140,15 +132,28 @@ def settle(
         return Import(
             ledgers.name, ledgers.table, new, numbers, call.chunk_rows, digest_s, warned=tuple(warned)
         )
-    places = [named_of(found, own.load) for found in headers]
-    identity.check_same(own, contents, places)
-    found = Import(
-        ledgers.name, ledgers.table, tuple(h for h in places if h), identity.numbers(own, contents),
-        own.chunk_rows, digest_s,
-    )  # fmt: skip
+    found = continued(ledgers, own, contents, headers, digest_s)
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
     return replace(found, stored=refuse_missing(ledgers, found, headers, by_shard, table))
+
+
+def continued(
+    ledgers: Ledgers,
+    own: Header,
+    contents: Sequence[Content],
+    headers: Sequence[Sequence[Header]],
+    digest_s: float,
+    base: str | None = None,
+) -> Import:
+    """The import that was begun. base: of files that have grown since, by the names and sizes that they have now."""
+    places = [named_of(found, own.load) for found in headers]
+    identity.check_same(own, contents, places)
+    now = tuple(h for h in places if h)
+    if base is not None:
+        now = tuple(replace(h, base=base, files=own.files, sizes=own.sizes, names=own.names) for h in now)
+    numbers = identity.numbers(own, contents)
+    return Import(ledgers.name, ledgers.table, now, numbers, own.chunk_rows, digest_s, grown=base is not None)
 
 
 def lines_of_unfinished(stored: Sequence[Header], rows: Rows, parts: identity.Parts) -> list[str]:

@@ -98,24 +98,29 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     """The ledgers beside the table, made where there are none."""
     from inrush import _core
 
-    schema, _, name = table.rpartition(".")
-    [found] = one_row(shards.ask(targets[0][1], shards.loading.schema_of(schema, name)), 1, targets[0][1])
-    here = ledger.ledger_name(str(found))
+    found = schema_of(shards, targets, table)
+    here = ledger.ledger_name(found)
     for _, target in targets:
         try:
             shards.ask(target, ends.create_ledger(shards.loading, here))
         except _core.CoreFailure:
             # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
             shards.ask(target, ends.create_ledger(shards.loading, here))
-    resolved = f"{found}.{name}"
+    resolved = f"{found}.{table.rpartition('.')[2]}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 
 
 def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
     """Whether an import was ever begun beside this table."""
+    found = schema_of(shards, targets, table)
+    return bool(shards.ask(targets[0][1], shards.loading.describe(found, ends.LEDGER)))
+
+
+def schema_of(shards: AnyShards, targets: Targets, table: str) -> str:
+    """Where the table is, or would be made."""
     schema, _, name = table.rpartition(".")
     [found] = one_row(shards.ask(targets[0][1], shards.loading.schema_of(schema, name)), 1, targets[0][1])
-    return bool(shards.ask(targets[0][1], shards.loading.describe(str(found), ends.LEDGER)))
+    return str(found)
 
 
 def identity_of(ledgers: Ledgers) -> str:

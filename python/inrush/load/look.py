@@ -90,9 +90,8 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         can = proof.worth_summing(of.load, together, summed_of(rows))
         figures = _figures(ledgers, table) if can else []
         counts = [found[0] for found in figures] if can else ledgers.counts(table.name)
-        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == [
-            len(h) for h in headers
-        ]
+        lengths = [len(h) for h in headers]
+        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == lengths
         if still or attempt + 1 == LOOKS:
             break
         time.sleep(PAUSE_S)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from inrush.border import plan as border
@@ -23,7 +23,8 @@ from inrush.load.input import (
     with_required,
     with_types,
 )
-from inrush.load.ledgers import at_once, has_ledgers, open_ledgers
+from inrush.load.ledger import Header
+from inrush.load.ledgers import Ledgers, at_once, has_ledgers, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
@@ -46,65 +47,23 @@ def prepare(
     from inrush import _core
 
     refuse(preflight.file_problems(call, inputs, shards, targets))
-    physical, looked, here = ends.target_table(call.table), looked_at(inputs), str(Path.cwd())
+    physical = ends.target_table(call.table)
     try:
-        # Before a table that holds no rows of its own passes for one that lost them.
-        refuse(preflight.server_problems(shards, targets, call.table))
-        described = describe(shards, targets[0][1], call.table)
-        asked = create.asked_of(call, shards.loading)
-        table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
-        times, undecided = times_or_not(looked, table, described, asked)
-        columns = columns_of(looked, table.name, described, asked)
-        if shards.loading.null_is_a_type:
-            required = {name for name, _, nullable in described if not nullable}
-            if not described:
-                required = create.without_null(looked, columns, call.key)
-            table = with_required(table, required | set(call.key if len(targets) > 1 else ()))
-        known = has_ledgers(shards, targets, call.table)
-        refuse_partial(shards, targets, call.table, bool(described), known)
-        absent = not described and not call.create
-        if absent and not known:
-            raise no_table(targets, call.table)
-        names = [name for name, *_ in described] or [c.name for c in table.columns]
-        there = create.with_declared(table, described)
-        refuse(preflight.table_problems(call, shards, there, names, bool(described)))
-        ledgers = open_ledgers(shards, targets, call.table)
-        of = imports.settle(call, inputs, ledgers, physical if described else None, note)
-        if absent:
-            raise no_table(targets, call.table)
-        if call.verify:
-            imports.refuse_verify(ledgers, of, physical if described else None)
-        if not described:
-            unsure = create.null_line(looked, call.key) if shards.loading.null_is_a_type else []
-            for line in [*type_lines(looked, table.name, asked), *unsure]:
-                note(line)
-            create.make_table(call, shards, targets, table, physical, columns)
-            described = describe(shards, targets[0][1], call.table)
-            table = in_units_of(table, described, shards.loading.column_types)
-        table = create.with_declared(table, described)
-        as_begun = reading.begun_with(of.headers[0], of.stored)
-        times = reading.times_as_begun(times, undecided, asked, as_begun)
-        reading.refuse_other_columns([column.name for column in table.columns], as_begun)
-        table = with_types(table, as_begun.types)
-        for _, target in targets if call.replica else ():
-            shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
-        if create.is_spread(call, shards):
-            create.coordinate(call, shards, described, note)
+        there = table_there(call, inputs, shards, targets, physical, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
-    declared = {name: kind for name, kind, _ in described}
+    table, of, declared = there.table, there.of, there.declared
     kinds = {column.name: declared[column.name] for column in table.columns}
+    types = {column.name: column.type for column in table.columns}
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
-    documents = [file_document(i, table, spool, here) for i in inputs]
-    files = reading.files_as_begun(documents, of.numbers, as_begun)
+    documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
+    files = reading.files_as_begun(documents, of.numbers, there.as_begun)
     if inputs[0].sniffed.format in TEXT_FORMATS:
         note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))
-    # On one server a key places nothing.
-    key = call.key if len(targets) > 1 else ()
-    read_so = reading.reading_of(files, of.numbers, times, key, rule)
-    reading.refuse_other_places(read_so, as_begun)
+    read_so = reading.reading_of(files, of.numbers, there.times, there.key, rule)
+    reading.refuse_other_places(read_so, there.as_begun)
     wanted = ends.Wanted(
         table=table,
         target_table=physical,
@@ -119,13 +78,9 @@ def prepare(
         parallel=call.parallel,
         reject_limit=call.reject_limit,
         patience_s=call.patience_s,
-        required=tuple(
-            name
-            for name, _, nullable in described
-            if not nullable and name in {c.name for c in table.columns}
-        ),
-        limits=limits_of(described, table, shards.loading),
-        times=times,
+        required=there.required,
+        limits=limits_of(there.described, table, shards.loading),
+        times=there.times,
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",
@@ -136,12 +91,92 @@ def prepare(
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
     try:
-        types = {c.name: c.type for c in table.columns}
-        of = imports.begin(ledgers, of, proven_by.items, types, read_so, physical)
+        of = imports.begin(there.ledgers, of, proven_by.items, types, read_so, physical)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
-    begun = Begun(ledgers, of, proven_by, weak, call.verify, tuple(inputs))
-    return replace(wanted, begun=begun)
+    return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))
+
+
+@dataclass(frozen=True)
+class TableThere:
+    """A table on every shard that the files can go into, and the import of these files."""
+
+    table: Table
+    #: Columns as the database has them: name, type, whether it takes NULL.
+    described: Sequence[tuple[str, str, bool]]
+    ledgers: Ledgers
+    of: imports.Import
+    #: Column of times -> how they are written.
+    times: Mapping[str, str]
+    #: What places rows on shards: on one server nothing does.
+    key: tuple[str, ...]
+    #: How files were read when the import was begun.
+    as_begun: Header
+
+    @property
+    def declared(self) -> dict[str, str]:
+        return {name: kind for name, kind, _ in self.described}
+
+    @property
+    def required(self) -> tuple[str, ...]:
+        """Columns of the files that the database does not take NULL in."""
+        ours = {c.name for c in self.table.columns}
+        return tuple(name for name, _, nullable in self.described if not nullable and name in ours)
+
+
+def table_there(
+    call: Call,
+    inputs: Sequence[Input],
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    physical: str,
+    note: Callable[[str], None],
+) -> TableThere:
+    """It is made where the call creates it. Raises UsageError and CoreFailure."""
+    looked, key = looked_at(inputs), tuple(call.key) if len(targets) > 1 else ()
+    # Before a table that holds no rows of its own passes for one that lost them.
+    refuse(preflight.server_problems(shards, targets, call.table))
+    described = describe(shards, targets[0][1], call.table)
+    asked = create.asked_of(call, shards.loading)
+    table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
+    times, undecided = times_or_not(looked, table, described, asked)
+    columns = columns_of(looked, table.name, described, asked)
+    if shards.loading.null_is_a_type:
+        required = {name for name, _, nullable in described if not nullable}
+        if not described:
+            required = create.without_null(looked, columns, call.key)
+        table = with_required(table, required | set(key))
+    known = has_ledgers(shards, targets, call.table)
+    refuse_partial(shards, targets, call.table, bool(described), known)
+    absent = not described and not call.create
+    if absent and not known:
+        raise no_table(targets, call.table)
+    names = [name for name, *_ in described] or [c.name for c in table.columns]
+    there = create.with_declared(table, described)
+    refuse(preflight.table_problems(call, shards, there, names, bool(described)))
+    ledgers = open_ledgers(shards, targets, call.table)
+    of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+    if absent:
+        raise no_table(targets, call.table)
+    if call.verify:
+        imports.refuse_verify(ledgers, of, physical if described else None)
+    if not described:
+        unsure = create.null_line(looked, call.key) if shards.loading.null_is_a_type else []
+        for line in [*type_lines(looked, table.name, asked), *unsure]:
+            note(line)
+        create.make_table(call, shards, targets, table, physical, columns)
+        described = describe(shards, targets[0][1], call.table)
+        table = in_units_of(table, described, shards.loading.column_types)
+    table = create.with_declared(table, described)
+    as_begun = reading.begun_with(of.headers[0], of.stored)
+    times = reading.times_as_begun(times, undecided, asked, as_begun)
+    reading.refuse_other_columns([column.name for column in table.columns], as_begun)
+    table = with_types(table, as_begun.types)
+    for _, target in targets if call.replica else ():
+        shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
+    if create.is_spread(call, shards):
+        create.coordinate(call, shards, described, note)
+    return TableThere(table, described, ledgers, of, times, key, as_begun)
 
 
 def times_or_not(

@@ -8,13 +8,13 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from inrush.border import plan as border
-from inrush.border.load import ImportPlan, LinkPlan
+from inrush.border.load import ImportPlan, LinkPlan, ServerPlan
 from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, problems_of, refuse
 from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
@@ -137,56 +137,102 @@ def load_from(
                 on_event = series.watched(on_event)
         on_event = with_time_left(on_event, sum(i.stamp.bytes for i in inputs))
         (own / "rejects").mkdir(exist_ok=True)
+        storing = Storing(call, wanted, targets, client, own, note, on_event, series, times)
         if isinstance(shards, RemoteShards):
-            setup = ends.import_plan(wanted, shards.twin, targets)
-            if series is not None:  # what earlier calls had stored, its load server knows
-                series.begin(0)
-            with times.part("storing_s"), rows_said(wanted, shards, targets, None):
-                counts = run_clients(
-                    call, wanted, shards, client, None, shards.link, own, on_event, setup, series
-                )
-            if series is not None:
-                series.write(Path(str(call.series)), len(targets))
-            with times.part("proof_s"):
-                return proven(wanted, shards, targets, counts, own)
+            return storing.through(shards)
         assert load_server is not None, "it was started for shards of our own"
-        token = secrets.token_hex(16)
-        document = ends.server_plan(
-            wanted, shards.twin, targets, "127.0.0.1:0", token, hash_threads=call.hash_threads
-        )
         if call.process_per_file:
-            each = EachFile(wanted, shards, document, own, note, on_event, series)
-            with ExitStack() as looking:
-                if series is not None:
-                    looking.enter_context(sizes_watched(series, shards, wanted, targets))
-                with times.part("storing_s"), rows_said(wanted, shards, targets, None):
-                    counts = each.load(load_server, client)
+            return storing.file_by_file(shards, load_server)
+        counts, said = storing.by_one_server(shards, load_server)
+    with shards.held_open(), times.part("proof_s"):
+        return proven(wanted, shards, targets, counts, own, said)
+
+
+@dataclass(frozen=True)
+class Storing:
+    """What is the same whichever load servers store the rows."""
+
+    call: Call
+    wanted: ends.Wanted
+    targets: Sequence[tuple[str, border.Target]]
+    client: End
+    own: Path
+    note: Callable[[str], None]
+    on_event: OnEvent
+    series: LoadSeries | None
+    times: Times
+
+    def through(self, shards: RemoteShards) -> Loaded:
+        """Through the load server on another host, which the call names."""
+        wanted, series = self.wanted, self.series
+        setup = ends.import_plan(wanted, shards.twin, self.targets)
+        if series is not None:  # what earlier calls had stored, its load server knows
+            series.begin(0)
+        with self.times.part("storing_s"), rows_said(wanted, shards, self.targets, None):
+            counts = run_clients(
+                self.call,
+                wanted,
+                shards,
+                self.client,
+                None,
+                shards.link,
+                self.own,
+                self.on_event,
+                setup,
+                series,
+            )
+        self.write_series()
+        with self.times.part("proof_s"):
+            return proven(wanted, shards, self.targets, counts, self.own)
+
+    def file_by_file(self, shards: Shards, load_server: End) -> Loaded:
+        """Each file through a client and a load server of its own."""
+        wanted, series = self.wanted, self.series
+        document = self.server_plan(shards, secrets.token_hex(16))
+        each = EachFile(wanted, shards, document, self.own, self.note, self.on_event, series)
+        with ExitStack() as looking:
             if series is not None:
-                series.write(Path(str(call.series)), len(targets))
-            with shards.held_open(), times.part("proof_s"):
-                return proven(wanted, shards, targets, counts, own, each.said)
-        load_server.begin(document, own / "server.log")
+                looking.enter_context(sizes_watched(series, shards, wanted, self.targets))
+            with self.times.part("storing_s"), rows_said(wanted, shards, self.targets, None):
+                counts = each.load(load_server, self.client)
+        self.write_series()
+        with shards.held_open(), self.times.part("proof_s"):
+            return proven(wanted, shards, self.targets, counts, self.own, each.said)
+
+    def by_one_server(self, shards: Shards, load_server: End) -> tuple[Doc, Sequence[Doc]]:
+        """Counts of the clients, and what the load server said of each shard when it ended."""
+        wanted, series, on_event, token = self.wanted, self.series, self.on_event, secrets.token_hex(16)
+        load_server.begin(self.server_plan(shards, token), self.own / "server.log")
         listening = load_server.wait_for("listening", on_event)
         before = None
         if listening["resumed_files"]:
-            before = Resumed(note, wanted.import_id, int(listening["resumed_rows"]))
+            before = Resumed(self.note, wanted.import_id, int(listening["resumed_rows"]))
             on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
         with ExitStack() as looking:
             if series is not None:
                 series.begin(int(listening["resumed_rows"]))
-                looking.enter_context(sizes_watched(series, shards, wanted, targets))
-            looking.enter_context(times.part("storing_s"))
-            looking.enter_context(rows_said(wanted, shards, targets, load_server))
-            counts = run_clients(call, wanted, shards, client, load_server, way, own, on_event, series=series)
-        if series is not None:
-            series.write(Path(str(call.series)), len(targets))
+                looking.enter_context(sizes_watched(series, shards, wanted, self.targets))
+            looking.enter_context(self.times.part("storing_s"))
+            looking.enter_context(rows_said(wanted, shards, self.targets, load_server))
+            counts = run_clients(
+                self.call, wanted, shards, self.client, load_server, way, self.own, on_event, series=series
+            )
+        self.write_series()
         if before is not None:
             before.end(counts["rows_stored"])
-        with times.part("storing_s"):
+        with self.times.part("storing_s"):
             last = load_server.stop(on_event)
-    with shards.held_open(), times.part("proof_s"):
-        return proven(wanted, shards, targets, counts, own, last["shards"])
+        return counts, last["shards"]
+
+    def server_plan(self, shards: Shards, token: str) -> ServerPlan:
+        return ends.server_plan(
+            self.wanted, shards.twin, self.targets, "127.0.0.1:0", token, hash_threads=self.call.hash_threads
+        )
+
+    def write_series(self) -> None:
+        if self.series is not None:
+            self.series.write(Path(str(self.call.series)), len(self.targets))
 
 
 @contextmanager
@@ -246,9 +292,8 @@ def proven(
         load = ends.replica_load(wanted.import_id)
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
         copied = on_replicas if places else None
+        begun, verified, verify_s = begun_of(wanted), None, 0.0
         found = checked(wanted, shards, targets, counts, in_ledger, copied)
-        verified, verify_s = None, 0.0
-        begun = begun_of(wanted)
         if begun.verify:
             began = time.monotonic()
             verified, found = readback.verified(wanted, shards, targets, found)
@@ -266,11 +311,10 @@ def proven(
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
     rejects = merge_rejects(own)
     reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
-    if reasons is not None and counts["rows_stored"] + counts["rows_before"] == 0:
+    none_stored = reasons is not None and counts["rows_stored"] + counts["rows_before"] == 0
+    if reasons is not None and none_stored and found.verdict in ("proven", "counted"):
         why = f"{counts['rejected']:_} of {counts['rejected']:_} rows rejected, the first: {reasons.first}"
-        found = (
-            replace(found, verdict="nothing", why=why) if found.verdict in ("proven", "counted") else found
-        )
+        found = replace(found, verdict="nothing", why=why)
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from inrush.errors import UsageError
 from inrush.model.fits import aicc, fit_sum, log_errors
 from inrush.model.forecast import UNCALIBRATED, UNSEEN_LIMIT, Forecast, Refused, refuse_far, refuse_misfit
-from inrush.model.intervals import LEVEL, Scored, Spread, parameter_spread, spread, width
+from inrush.model.intervals import LEVEL, Scored, Spread, Width, parameter_spread, spread, width
 from inrush.model.scaling import Usl, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
 from inrush.text import number, percent
@@ -113,15 +113,9 @@ def forecast(
             f"{percent(MOST_BUSY)} of it"
         )
     refuse_far(to, float(of.x[-1]))
-    run = point_spread(of, chosen)
-    target = np.array([to])
+    run, target = point_spread(of, chosen), np.array([to])
     median = float(chosen.law(target)[0])
-    sd = float(
-        parameter_spread(
-            lambda y: chosen.again(y)(target), np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs)
-        )[0]
-    )
-    wide = width(sd, run, float(np.median(of.runs)), archive, reach, level)
+    wide = width_at(of, to, chosen, run, archive, level)
     lo, hi = median * float(np.exp(-wide.half)), median * float(np.exp(wide.half))
     others = {f.name: float(f.law(target)[0]) for f in candidates(of, kind)}
     if not wide.calibrated:
@@ -186,6 +180,15 @@ def point_spread(of: Curve, chosen: Fitted) -> Spread:
     left = max(0, len(of.x) - chosen.count)
     misfit = float((of.runs * chosen.errors(of) ** 2).sum()) if left else 0.0
     return spread(of.squares + misfit, of.df + left)
+
+
+def width_at(
+    of: Curve, to: float, chosen: Fitted, run: Spread, archive: Sequence[Scored], level: float
+) -> Width:
+    """Of a law's prediction. run: `point_spread`."""
+    target, log_y = np.array([to]), np.log(chosen.law(of.x))
+    again = parameter_spread(lambda y: chosen.again(y)(target), log_y, run.sd / np.sqrt(of.runs))
+    return width(float(again[0]), run, float(np.median(of.runs)), archive, to / float(of.x[-1]), level)
 
 
 def explains(of: Curve, f: Fitted, run: Spread) -> bool:

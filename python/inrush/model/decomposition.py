@@ -11,9 +11,7 @@
 
 No cost is negative. Parts: size (a and d), places (e), table (g). Each part's share of the variance is its gain of R²,
 averaged over the orders in which parts can be added. What no part explains is the rest. Intervals are percentiles of
-refits to drawn blocks of neighbours, for neighbours are alike.
-Sources: Lindeman, Merenda & Gold, Introduction to bivariate and multivariate analysis, 1980, for the shares; Künsch, The
-jackknife and the bootstrap for general stationary observations, Annals of Statistics 17, 1989, for the blocks.
+refits to drawn blocks of neighbours, for neighbours are alike (`blocks`).
 """
 
 from __future__ import annotations
@@ -21,17 +19,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import factorial
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import nnls
 
+from inrush.model.blocks import Blocks, FloatArray
 from inrush.model.forecast import Refused
 from inrush.text import number
 
-FloatArray = NDArray[np.float64]
 Name = Literal["size", "places", "table"]
 #: Fewer files, or intervals, are explained by anything.
 LEAST = 24
@@ -40,7 +36,6 @@ VARIES = 0.05
 #: Of the variance of one, from where on another says it: the two are one part.
 COLLINEAR = 0.95
 LEVEL = 0.95
-DRAWS = 300
 #: Where a table may leave memory: shares of the load that are tried.
 KNEES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6)
 #: By so much of R² it must explain more than a table that makes a row dearer all along.
@@ -193,8 +188,9 @@ def decompose(
     every = tuple(name for group in groups for name in group)
     each, file, file_byte, place, table = (float(c) for c in whole.fit(places_of(every)))
     cost = UnitCost(each, file, file_byte, place, table, knee)
-    shares, adds, r2 = whole.shares(groups)
-    drawn = blocks.drawn(groups, seed)
+    at = [places_of(group)[1:] for group in groups]
+    shares, adds, r2 = whole.shares(at)
+    drawn = blocks.drawn(at, seed)
     parts = tuple(
         Part(group, estimate(shares[k], drawn[:, k]), adds[k], dearer(x, cost, group, weights))
         for k, group in enumerate(groups)
@@ -307,84 +303,6 @@ def chosen_knee(of: Units, amount: FloatArray, y: FloatArray, weights: FloatArra
     fits = {knee: Blocks(columns(of, amount, knee), y, weights).total().r2(range(5)) for knee in tried}
     best = max(fits, key=lambda knee: fits[knee])
     return best if fits[best] > fits[None] + KNEE_GAIN else None
-
-
-@dataclass(frozen=True)
-class Sums:
-    """All that least squares need of any number of files."""
-
-    gram: FloatArray
-    with_y: FloatArray
-    y2: float
-    y1: float
-    weight: float
-
-    def fit(self, used: Sequence[int]) -> FloatArray:
-        """Costs of all columns, those that are not used 0."""
-        size = np.sqrt(np.diag(self.gram))
-        at = [c for c in used if size[c] > 0]
-        scaled = self.gram[np.ix_(at, at)] / np.outer(size[at], size[at])
-        values, vectors = np.linalg.eigh(scaled)
-        root = np.sqrt(np.clip(values, 1e-13, None))
-        # The square root of the sums has the least squares of the files themselves.
-        found, _ = nnls((vectors * root).T, (vectors / root).T @ (self.with_y[at] / size[at]))
-        cost = np.zeros(len(size))
-        cost[at] = found / size[at]
-        return cost
-
-    def r2(self, used: Sequence[int]) -> float:
-        cost = self.fit(used)
-        left = self.y2 - 2 * cost @ self.with_y + cost @ self.gram @ cost
-        of_all = self.y2 - self.y1**2 / self.weight
-        return float(np.clip(1 - left / of_all, 0.0, 1.0)) if of_all > 1e-12 * self.y2 else 0.0
-
-    def shares(self, groups: Sequence[Sequence[Name]]) -> tuple[list[float], list[float], float]:
-        """Share of each part, what each adds to all others, and R² of all."""
-        k = len(groups)
-        of: dict[frozenset[int], float] = {
-            frozenset(s): self.r2(places_of([name for g in s for name in groups[g]])) if s else 0.0
-            for size in range(k + 1)
-            for s in combinations(range(k), size)
-        }
-        found = [
-            sum(
-                factorial(len(s)) * factorial(k - 1 - len(s)) / factorial(k) * (of[s | {g}] - of[s])
-                for s in of
-                if g not in s
-            )
-            for g in range(k)
-        ]
-        every = frozenset(range(k))
-        return found, [of[every] - of[every - {g}] for g in range(k)], of[every]
-
-
-class Blocks:
-    """Sums over blocks of neighbours."""
-
-    def __init__(self, x: FloatArray, y: FloatArray, weights: FloatArray) -> None:
-        n = len(y)
-        starts = np.arange(0, n, max(1, round(n ** (1 / 3))))
-        w = weights[:, None]
-        self.gram = np.add.reduceat(x[:, :, None] * x[:, None, :] * w[:, :, None], starts)
-        self.with_y = np.add.reduceat(x * y[:, None] * w, starts)
-        self.y = np.add.reduceat(np.stack([y**2, y, np.ones(n)], axis=1) * w, starts)
-
-    def total(self, times: FloatArray | None = None) -> Sums:
-        """times: how often each block counts; once."""
-        t = np.ones(len(self.y)) if times is None else times
-        y2, y1, weight = t @ self.y
-        gram = np.tensordot(t, self.gram, axes=1)
-        return Sums(np.asarray(gram), np.asarray(t @ self.with_y), float(y2), float(y1), float(weight))
-
-    def drawn(self, groups: Sequence[Sequence[Name]], seed: int) -> FloatArray:
-        """Shape (DRAWS, parts + 1): shares and R² of as many blocks, drawn with replacement."""
-        rng, n = np.random.default_rng(seed), len(self.y)
-        found = []
-        for _ in range(DRAWS):
-            times = np.bincount(rng.integers(0, n, n), minlength=n).astype(np.float64)
-            shares, _, r2 = self.total(times).shares(groups)
-            found.append([*shares, r2])
-        return np.array(found)
 
 
 def alike(of: Units, found: Decomposed) -> FloatArray | None:

@@ -98,6 +98,8 @@ class Draft:
         #: Table -> rows that calls by key may add behind them.
         self.added = added_rows(workload, roles)
         self.operations: list[OperationDocument] = []
+        #: Role -> keys of a call, of those with lists of them.
+        self.keys_per_call: dict[str, int] = {}
         #: Operation -> the rows that its keys are of.
         self.keys: dict[str, KeyPlan] = {}
 
@@ -163,7 +165,20 @@ class Draft:
 
     def plan_operations(self) -> Unsupported | None:
         """Fills `operations`; the first that the engine cannot do, with its name."""
-        workload = self.study.workload
+        for operation, batch_rows in self.wanted().values():
+            document = self.planned_document(operation, batch_rows)
+            if isinstance(document, Unsupported):
+                return Unsupported(f"{operation.name}: {document.reason}")
+            self.operations.append(document)
+        at = epoch_ns(self.study.workload.epoch)
+        for of in self.retained.values():
+            document = next(o for o in self.operations if o["name"] == of.operation)
+            self.operations.append(retain_operation(document, of, at))
+        return None
+
+    def wanted(self) -> dict[str, tuple[Operation, int]]:
+        """Name -> what is called, loads and members of pages among it, and rows of a batch."""
+        operations = self.study.workload.operations
         wanted: dict[str, tuple[Operation, int]] = {}
         for name in self.tables:
             if self.loaded_rows(name):
@@ -171,60 +186,49 @@ class Draft:
                 wanted[insert.name] = (insert, LOAD_BATCH_ROWS)
         for role in self.roles:
             for name in role.operations:
-                operation = workload.operations[name]
+                operation = operations[name]
                 if role.table is not None:
                     one = replace(operation, name=f"{name}/{role.table}", table=role.table)
                     wanted[one.name] = (one, role.batch_rows)
                     continue
                 members = members_on(operation, role.tables, self.study)
                 members = tuple(m for m in members if m not in self.missing.get(name, ())) or members
-                wanted |= {m: (workload.operations[m], 0) for m in members}
+                wanted |= {m: (operations[m], 0) for m in members}
                 wanted[name] = (replace(operation, members=members), 0)
-        for operation, batch_rows in wanted.values():
-            method = self.insert_method(operation) if operation.kind == "insert" else ""
-            if operation.kind == "extract":
-                out = way_out(operation, self.server)
-                if isinstance(out, Unsupported):
-                    return Unsupported(f"{operation.name}: {out.reason}")
-                method = out
-            if operation.kind == "together":
-                self.operations.append(operation_document(operation, self.index, OpPlan(""), []))
-                continue
-            if operation.kind == "insert" and (
-                why := not_kept(self.server, self.tables[operation.table or ""])
-            ):
-                return Unsupported(f"{operation.name}: {why}")
-            planned = planned_operation(self.server, operation, method, self.plans, self.tables, batch_rows)
-            if isinstance(planned, Unsupported):
-                return Unsupported(f"{operation.name}: {planned.reason}")
-            params = [param_document(operation, p, self.index) for p in planned.params]
-            document = operation_document(
-                operation,
-                self.index,
-                replace(planned, method=planned.method or method),
-                params,
-                self.keys.get(operation.name),
-            )
-            if (directives := io_directives(operation)) is not None:
-                document["directives"] = directives
-            if operation.dump is not None:
-                document["dump"] = dump_document(operation, method, self.index)
-            elif operation.range is not None:
-                rows = self.rows_before(operation.table or "")
-                document["range"] = range_document(operation, method, self.index, rows)
-                of_time = self.tables[operation.table or ""].column(document["range"]["time"])
-                document["params"] = ends_as(of_time.type, params)
-            self.operations.append(document)
-            kept = self.retained.get(operation.table or "")
-            if kept is not None and planned.piece_s and kept.operation == operation.name:
-                self.retained[kept.table] = in_pieces(
-                    kept, self.tables[kept.table], planned.piece_s, epoch_ns(workload.epoch)
-                )
-        at = epoch_ns(workload.epoch)
-        for of in self.retained.values():
-            document = next(o for o in self.operations if o["name"] == of.operation)
-            self.operations.append(retain_operation(document, of, at))
-        return None
+        return wanted
+
+    def planned_document(self, operation: Operation, batch_rows: int) -> OperationDocument | Unsupported:
+        """Of a table with a delete by age in pieces also when it deletes."""
+        if operation.kind == "together":
+            return operation_document(operation, self.index, OpPlan(""), [])
+        method, name = "", operation.table or ""
+        if operation.kind == "insert":
+            method = self.insert_method(operation)
+            if why := not_kept(self.server, self.tables[name]):
+                return Unsupported(why)
+        if operation.kind == "extract":
+            out = way_out(operation, self.server)
+            if isinstance(out, Unsupported):
+                return out
+            method = out
+        planned = planned_operation(self.server, operation, method, self.plans, self.tables, batch_rows)
+        if isinstance(planned, Unsupported):
+            return planned
+        params = [param_document(operation, p, self.index) for p in planned.params]
+        of_method = replace(planned, method=planned.method or method)
+        document = operation_document(operation, self.index, of_method, params, self.keys.get(operation.name))
+        if (directives := io_directives(operation)) is not None:
+            document["directives"] = directives
+        if operation.dump is not None:
+            document["dump"] = dump_document(operation, method, self.index)
+        elif operation.range is not None:
+            document["range"] = range_document(operation, method, self.index, self.rows_before(name))
+            document["params"] = ends_as(self.tables[name].column(document["range"]["time"]).type, params)
+        kept = self.retained.get(name)
+        if kept is not None and planned.piece_s and kept.operation == operation.name:
+            at = epoch_ns(self.study.workload.epoch)
+            self.retained[kept.table] = in_pieces(kept, self.tables[kept.table], planned.piece_s, at)
+        return document
 
     def insert_method(self, operation: Operation) -> str:
         """The study's; of a load of whole files its way in."""

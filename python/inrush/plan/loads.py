@@ -22,9 +22,12 @@ from inrush.plan.pipeline import (
     LOAD,
     client_document,
     input_files,
+    ledger_table,
+    load_segment,
     loadable,
     pauses,
     pipelines_document,
+    sample_of,
     server_document,
 )
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
@@ -34,7 +37,7 @@ from inrush.study.at_point import StudyAt
 from inrush.study.dumps import dump_operation
 from inrush.study.forms import Plain
 from inrush.study.step_kinds import Load
-from inrush.workload import DRAWN_LISTS, Column, Table, Workload
+from inrush.workload import DRAWN_LISTS, Table, Workload
 
 if TYPE_CHECKING:
     from inrush.plan.draft import Draft
@@ -120,9 +123,7 @@ def ledger_name(draft: Draft) -> str:
 
 
 def ledger_plan(draft: Draft) -> TablePlan:
-    return draft.server.plan_table(
-        Table("load_ledger", (Column("load_id", "text"),), layouts={"none": ()}), "none", draft.namespace
-    )
+    return ledger_table(draft.server, draft.namespace)
 
 
 def create_ledger(draft: Draft) -> list[border.Statement]:
@@ -154,6 +155,9 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
                 return found
             loads[role.name] = found
     actions = {f"{LOAD}:{name}": name for name in loads}
+    # Of an embedded engine's files the loader's worker knows.
+    sizes = () if draft.server.embedded else draft.server.probes(list(draft.plans.values())).sizes
+    sample = sample_of(draft.study, sizes)
 
     def segment(of: border.Segment) -> border.Segment | LoadSegment:
         if of["kind"] != "pause" or of["action"] not in actions:
@@ -161,28 +165,11 @@ def with_loads(plan: SessionsPointPlan, draft: Draft) -> LoadingPointPlan | Unsu
         step = steps[actions[of["action"]]]
         (role,) = (r for r in draft.roles if r.name == step.name)
         limit_s = draft.study.schedule.limit_s if step.limit_s is None else step.limit_s
-        found: LoadSegment = {
-            "kind": "load",
-            "label": step.name,
-            "step": step.name,
-            "phase": "measure",
-            "roles": [role_document(role, draft.index, 0.0)],
-            "limit_ns": ns(limit_s),
-        }
-        if sample := sample_of(draft):
-            found["sample"] = sample
+        found = load_segment(step.name, role_document(role, draft.index, 0.0), ns(limit_s), sample)
+        found["step"] = step.name
         return found
 
     return {**plan, "segments": [segment(of) for of in plan["segments"]], "loads": loads}
-
-
-def sample_of(draft: Draft) -> border.SamplePlan | None:
-    """Sizes while a load goes on, where the study asks for them; of an embedded engine's files the loader's worker knows."""
-    sizes_s = draft.study.record.sizes_s
-    if sizes_s is None:
-        return None
-    texts = () if draft.server.embedded else draft.server.probes(list(draft.plans.values())).sizes
-    return {"every_ns": ns(sizes_s), "probes": [{"into": "sizes", "statement": text} for text in texts]}
 
 
 def goes_on(server: Twin, step: Load[Plain]) -> bool:

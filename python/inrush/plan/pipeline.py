@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 from inrush.border import plan as border
 from inrush.border.labels import PointLabels
@@ -26,21 +26,18 @@ from inrush.border.pipeline import (
 from inrush.border.statement import statement
 from inrush.engines import ENGINES, known_twin
 from inrush.engines.base.loading import Loading
-from inrush.engines.base.plans import TablePlan, Unsupported
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.plan import ends
-from inrush.plan.documents import epoch_ns, single_role, source_document, stored_table
-from inrush.plan.intervals import interval_s, watch_s
+from inrush.plan.documents import operation_document, single_role, source_document, stored_table
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
+from inrush.plan.planned_point import PointPlan, document
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain, rows_of
 from inrush.study.pipeline import KIND, ROLE, Ends, Pipeline
 from inrush.workload import Column, Operation, Table
-
-if TYPE_CHECKING:
-    from inrush.plan.planned_point import PointPlan
 
 #: Up to so many rows of a single shard are read back whole; beyond, and over several shards, sums prove them.
 PIPELINE_READ_BACK_ROWS = 1_000_000
@@ -88,16 +85,18 @@ def plan_pipeline(
     if reason:
         return Unsupported(reason)
     layout = study.layout if study.layout in table.layouts else "none"
-    target: border.Target = {"engine": engine, "url": "", "options": dict(study.options.get(engine, {}))}
     shards = [
         shard(server, server.loading, table, layout, name, at)
         for name in ([namespace] if at.shards == 1 else [f"{namespace}_{k}" for k in range(at.shards)])
     ]
-    load_server = server_document(study, server, table, at, target, method, shards)
-    if isinstance(load_server, Unsupported):
-        return load_server
     first = shards[0]["table"]
     table_plan: border.TablePlan = {**first, "source": source_document(table, None, at.rows)}
+    insert = Operation(f"load/{table.name}", "insert", table=table.name)
+    operation = operation_document(insert, {table.name: 0}, OpPlan("", method), [])
+    plan = document(study, engine, seed, [table_plan], [operation], ())
+    load_server = server_document(study, server, table, at, plan["target"], method, shards)
+    if isinstance(load_server, Unsupported):
+        return load_server
     load: StepEnds = {
         "inputs": input_files(table, at, table_plan, of.cold_inputs, at.rows),
         "pipelines": pipelines_document(of, at),
@@ -105,31 +104,10 @@ def plan_pipeline(
         "load_server": load_server,
         "shards": shards,
     }
-    interval = interval_s(study.record.interval_s, 0.0)
-    plan: LoadingPointPlan = {
-        "version": border.PLAN_VERSION,
-        "study": study.name,
-        "seed": seed,
-        "epoch_ns": epoch_ns(study.workload.epoch),
-        "target": target,
-        "tables": [table_plan],
-        "operations": [
-            {
-                "name": f"load/{table.name}",
-                "kind": "insert",
-                "table": 0,
-                "text": "",
-                "method": method,
-                "params": [],
-                "members": [],
-            }
-        ],
-        "segments": segments(study, shards, at, table.name),
-        "record": {"interval_ns": ns(interval), "flush_ns": ns(max(2.0, interval))},
-        "watch": {"every_ns": ns(watch_s(study.record.watch_s, 0.0)), "processes": {}, "data_dir": ""},
-        "loads": {ROLE: load},
-    }
-    return summary(plan, at, of, namespace, method, layout, study.schedule.limit_s)
+    driven: LoadingPointPlan = {
+        **plan, "segments": segments(study, shards, at, table.name), "loads": {ROLE: load},
+    }  # fmt: skip
+    return summary(driven, at, of, namespace, method, layout, study.schedule.limit_s)
 
 
 def input_files(
@@ -149,9 +127,7 @@ def shard(
 ) -> PipelineShard:
     """What is made, proven and dropped on one shard; its address is filled in where it runs."""
     planned = server.plan_table(table, layout, namespace)
-    ledger = server.plan_table(
-        Table("load_ledger", (Column("load_id", "text"),), layouts={"none": ()}), "none", namespace
-    )
+    ledger = ledger_table(server, namespace)
     held = () if server.namespace_holds_tables else (*planned.drop, *ledger.drop)
     drop = [*held, *server.drop_namespace(namespace)]
     probes = server.probes([planned])
@@ -185,6 +161,13 @@ def shard(
             "proof": proof_of(server, copy_of(table), copy, at),
         }
     return found
+
+
+def ledger_table(server: Twin, namespace: str) -> TablePlan:
+    """The table beside the rows that the loader writes its chunks into."""
+    return server.plan_table(
+        Table("load_ledger", (Column("load_id", "text"),), layouts={"none": ()}), "none", namespace
+    )
 
 
 def copy_of(table: Table) -> Table:
@@ -315,11 +298,7 @@ def segments(
     """Proofs, and what is asked of settings and sizes, stand with the shards."""
     limit_ns = ns(study.schedule.limit_s)
     role = single_role(ROLE, f"load/{stream}", {"kind": "calls", "count": at.files}, at.pipelines)
-    load: LoadSegment = {
-        "kind": "load", "label": "measure", "phase": "measure", "roles": [role], "limit_ns": limit_ns,
-    }  # fmt: skip
-    if study.record.sizes_s is not None:
-        load["sample"] = {"every_ns": ns(study.record.sizes_s), "probes": []}
+    load = load_segment("measure", role, limit_ns, sample_of(study, ()))
     drop = [s for shard in shards for s in shard["drop"]]
     ready, stored = pauses(ROLE)
     return [
@@ -330,6 +309,25 @@ def segments(
         {"kind": "proof", "label": "proof", "proofs": []},
         {"kind": "control", "label": "drop", "statements": drop, "limit_ns": limit_ns},
     ]  # fmt: skip
+
+
+def load_segment(
+    label: str, role: border.RolePlan, limit_ns: int, sample: border.SamplePlan | None
+) -> LoadSegment:
+    load: LoadSegment = {
+        "kind": "load", "label": label, "phase": "measure", "roles": [role], "limit_ns": limit_ns,
+    }  # fmt: skip
+    if sample is not None:
+        load["sample"] = sample
+    return load
+
+
+def sample_of(study: StudyAt[Plain], sizes: Sequence[border.Statement]) -> border.SamplePlan | None:
+    """Sizes while a load goes on, where the study asks for them."""
+    if study.record.sizes_s is None:
+        return None
+    every_ns = ns(study.record.sizes_s)
+    return {"every_ns": every_ns, "probes": [{"into": "sizes", "statement": text} for text in sizes]}
 
 
 def pauses(role: str) -> tuple[border.PauseSegment, border.PauseSegment]:
@@ -364,8 +362,6 @@ def summary(
     layout: str,
     limit_s: float,
 ) -> PointPlan:
-    from inrush.plan.planned_point import PointPlan
-
     notes = []
     if at.rows > PIPELINE_READ_BACK_ROWS or at.shards > 1:
         notes.append("rows are proven by ledger, counts and sums over all shards, and not read back")

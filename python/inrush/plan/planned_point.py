@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from inrush.border.labels import PointLabels
 from inrush.border.pipeline import LoadingPointPlan
+from inrush.border.plan import PLAN_VERSION, OpPlan, Segment, TablePlan
 from inrush.border.plan import PointPlan as SessionsPointPlan
+from inrush.plan.documents import epoch_ns
+from inrush.plan.intervals import interval_s, watch_s
+from inrush.plan.units import ns
 from inrush.plan.work import Lasts
+from inrush.study.at_point import StudyAt
+from inrush.study.forms import Plain
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,31 @@ class PointPlan:
     dumped_bytes: int = 0
     #: Size of the file that is laid out in place of tables.
     file_bytes: int = 0
+
+
+def document(
+    study: StudyAt[Plain],
+    engine: str,
+    seed: int,
+    tables: Sequence[TablePlan],
+    operations: Sequence[OpPlan],
+    segments: Sequence[Segment],
+    longest_s: float = 0.0,
+) -> SessionsPointPlan:
+    """longest_s: the longest segment with a planned length, which decides how finely is recorded."""
+    interval = interval_s(study.record.interval_s, longest_s)
+    return {
+        "version": PLAN_VERSION,
+        "study": study.name,
+        "seed": seed,
+        "epoch_ns": epoch_ns(study.workload.epoch),
+        "target": {"engine": engine, "url": "", "options": dict(study.options.get(engine, {}))},
+        "tables": tables,
+        "operations": operations,
+        "segments": segments,
+        "record": {"interval_ns": ns(interval), "flush_ns": ns(max(2.0, interval))},
+        "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
+    }
 
 
 def short_hash(*parts: object) -> str:

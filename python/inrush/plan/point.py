@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from inrush.border.plan import PLAN_VERSION
-from inrush.border.plan import PointPlan as Document
 from inrush.engines.base.instance import TCP, TRANSPORT
 from inrush.engines.base.plans import Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.errors import Problem, refuse
+from inrush.plan.active_roles import active_roles, method_of
 from inrush.plan.called import as_called
 from inrush.plan.clients import one_client
-from inrush.plan.documents import epoch_ns
 from inrush.plan.draft import Draft
 from inrush.plan.inputs import input_bytes as made_bytes
-from inrush.plan.intervals import interval_s, watch_s
 from inrush.plan.io import as_roles_call, io_problems
 from inrush.plan.keys import planned_keys
 from inrush.plan.lists import lengths, with_lists
 from inrush.plan.loads import input_bytes, with_loads
 from inrush.plan.partitions import partition_problems
 from inrush.plan.pipeline import plan_pipeline
-from inrush.plan.planned_point import PointPlan, short_hash
+from inrush.plan.planned_point import PointPlan, document, short_hash
 from inrush.plan.refusals import draft_problems
 from inrush.plan.retention import retained
-from inrush.plan.roles import active_roles, method_of
 from inrush.plan.segments import segments
 from inrush.plan.shards import (
     beyond_keys,
@@ -39,7 +35,6 @@ from inrush.plan.shards import (
 from inrush.plan.step_roles import step_roles
 from inrush.plan.steps import impossible_steps, steps_of
 from inrush.plan.summary import summary
-from inrush.plan.units import ns
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain
 from inrush.study.shards import STRAIGHT
@@ -72,7 +67,15 @@ def plan_point(
     over = over_shards(server, sharded)
     if isinstance(over, Unsupported):
         return over
-    server = over
+    draft = drafted(study, over, engine, point_id, method, namespace, seed)
+    return draft if isinstance(draft, Unsupported) else documented(draft, engine)
+
+
+def drafted(
+    study: StudyAt[Plain], server: Twin, engine: str, point_id: str, method: str, namespace: str, seed: int
+) -> Draft | Unsupported:
+    """The point's tables and operations in the engine's dialect."""
+    sharded, options = shards_of(study), study.options.get(engine, {})
     refuse(impossible_steps(study, server, engine))
     said = {step.name: step.do for step in study.steps if step.name}
     study, without = steps_of(study, server)
@@ -88,7 +91,7 @@ def plan_point(
     of_steps = step_roles(study, server, roles)
     if isinstance(of_steps, Unsupported):
         return of_steps
-    study, loads = of_steps.study, dict(of_steps.loads)
+    study = of_steps.study
     kept, roles = retained(study, of_steps.roles)
     refuse(io_problems(study.workload, roles, engine, options))
     workload, roles = as_roles_call(study.workload, roles)
@@ -97,7 +100,8 @@ def plan_point(
     study = replace(study, workload=with_lists(workload, keys))
     draft = Draft(study, server, method, namespace, roles, seed, kept)
     draft.clients = study.clients
-    draft.steps, draft.steps_left_out, draft.loads = said, without, loads
+    draft.steps, draft.steps_left_out, draft.loads = said, without, dict(of_steps.loads)
+    draft.keys_per_call = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
     draft.keys, problems = planned_keys(
         study.workload,
         draft.roles,
@@ -109,33 +113,22 @@ def plan_point(
     )
     refuse([*problems, *draft_problems(draft)])
     reason = (without_key(draft) if sharded is not None else None) or draft.plan_operations()
-    if reason is not None:
-        return reason
-    longest_s = draft.longest_s()
-    plan: Document = {
-        "version": PLAN_VERSION,
-        "study": study.name,
-        "seed": seed,
-        "epoch_ns": epoch_ns(study.workload.epoch),
-        "target": {"engine": engine, "url": "", "options": dict(options)},
-        "tables": draft.table_documents(),
-        "operations": draft.operations,
-        "segments": segments(draft),
-        "record": {
-            "interval_ns": ns(interval := interval_s(study.record.interval_s, longest_s)),
-            "flush_ns": ns(max(2.0, interval)),
-        },
-        "watch": {"every_ns": ns(watch_s(study.record.watch_s, longest_s)), "processes": {}, "data_dir": ""},
-    }
+    return reason or draft
+
+
+def documented(draft: Draft, engine: str) -> PointPlan | Unsupported:
+    """Its plan for the core, and what is said of it."""
+    study = draft.study
+    tables, parts = draft.table_documents(), segments(draft)
+    plan = document(study, engine, draft.seed, tables, draft.operations, parts, draft.longest_s())
     if draft.clients > 1:
         plan["share"] = {"index": 0, "of": draft.clients}
-    if sharded is not None:
+    if (sharded := shards_of(study)) is not None:
         plan["target"]["shards"] = shards_document(draft, sharded)
-    asked_keys = {r.name: r.keys_per_call for r in roles if keys.keys() & set(r.operations)}
-    found = summary(draft, plan, options, asked_keys)
+    found = summary(draft, plan, study.options.get(engine, {}))
     if made := made_bytes(draft.roles, draft.tables):
         found = replace(found, dumped_bytes=found.dumped_bytes + made)
-    if not loads:
+    if not draft.loads:
         return found
     driven = with_loads(plan, draft)
     if isinstance(driven, Unsupported):

@@ -27,17 +27,15 @@ if TYPE_CHECKING:
 UNSEEN = {name: TYPES[name].many for name in holding("text", "bytes", "spelled") if name != "text"}
 
 
-def summary(
-    draft: Draft, plan: Document, options: Mapping[str, str], keys_per_call: Mapping[str, int]
-) -> PointPlan:
+def summary(draft: Draft, plan: Document, options: Mapping[str, str]) -> PointPlan:
     held = {name: draft.rows_of(name) for name in draft.tables if draft.tables[name].files is None}
     writers = [role for role in draft.roles if role.table is not None]
     written = sum(role.rows for role in writers if role.rows < ALL_ROWS)
     covered = covered_keys(draft)
     notes = notes_of(draft, held, plan, options, covered)
     some: OptionalLabels = {}
-    if keys_per_call:
-        some["keys_per_call"] = dict(keys_per_call)
+    if draft.keys_per_call:
+        some["keys_per_call"] = draft.keys_per_call
     if covered:
         some["keys"] = covered
     if draft.left_out:

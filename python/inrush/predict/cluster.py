@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from inrush.analysis.points import Analysis, Measured, Point, is_number
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.errors import UsageError
 from inrush.model.cluster import (
     CLIENT,
@@ -51,9 +51,7 @@ def cluster_runs(runs: Sequence[Measured], figure: str, cores: float) -> Cluster
     """None where threads of nodes were not watched. cores: of the machine that they share; 0: each has its own."""
     role = figure.rsplit(".", 1)[0]
     found = [of for m in runs if (of := cluster_run(m, figure, role)) is not None]
-    plan = next(
-        (r for s in runs[0].run.plan.get("segments", ()) for r in roles_of(s) if r["name"] == role), None
-    )
+    plan = next((r for _, r in each_role(runs[0].run.plan) if r["name"] == role), None)
     if plan is None or len(found) < len(runs) or plan["schedule"]["kind"] != "closed":
         return None
     schedule, options = plan["schedule"], options_of(runs[0])

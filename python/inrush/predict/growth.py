@@ -9,15 +9,16 @@ from typing import Any, Literal
 
 from inrush.analysis.points import Measured
 from inrush.analysis.run_facts import beside_a_server, is_embedded
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.engines import server
 from inrush.errors import UsageError
 from inrush.model.curve import Curve, curve, forecast
 from inrush.model.forecast import Forecast
-from inrush.model.growth import Store, forecast_growth, forecast_read
+from inrush.model.growth import Store, forecast_growth
 from inrush.model.halving import By, Halving, halving
 from inrush.model.intervals import LEVEL, Scored
 from inrush.model.knee import forecast_knee
+from inrush.model.table_reads import forecast_read
 from inrush.model.work import fit_proportion
 from inrush.stats.record import RunRecord
 from inrush.stats.row_order import in_runs, out_of_order, tails
@@ -110,12 +111,7 @@ def rows_held(m: Measured, figure: str, store: Store) -> float:
 def refuse_added(m: Measured, load: str, step: str) -> None:
     """Raises UsageError for a read behind a load that adds rows: the table has more than the factor says."""
     steps = list(steps_of(m))
-    works = [
-        (str(r["name"]), r["work"])
-        for g in m.run.plan.get("segments", ())
-        for r in roles_of(g)
-        if "work" in r
-    ]
+    works = [(str(r["name"]), r["work"]) for _, r in each_role(m.run.plan) if "work" in r]
     first_rows = {name: work["first_row"] for name, work in works if work["kind"] == "rows"}
     added = [s for s in steps[: steps.index(step)] if s != load and first_rows.get(s)]
     if added:

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from inrush.analysis.points import Analysis, Measured, is_number
+from inrush.analysis.points import Analysis, Measured
 from inrush.errors import UsageError
 from inrush.model.capacity import forecast_load, middle_of_load
 from inrush.model.curve import MOST_BUSY, Curve, curve
@@ -29,6 +29,7 @@ from inrush.model.work import fit_proportion
 from inrush.predict.claims import forecast_of
 from inrush.predict.costs import cores_for, stored_for, write_for
 from inrush.predict.proving import showing_call, writers_command
+from inrush.predict.sources import Source, of_kind, runs_of
 from inrush.predict.support import (
     SHOWN_TIMES,
     Record,
@@ -39,9 +40,8 @@ from inrush.predict.support import (
     not_shown,
     shown_at,
 )
-from inrush.predict.training import Training, as_measured, trainings
+from inrush.predict.training import Training, as_measured
 from inrush.stats import tails
-from inrush.stats.measures import writing_roles
 from inrush.text import number, percent
 
 #: Writers are looked for up to this many times what was measured.
@@ -118,48 +118,6 @@ def sizings(
             sizing(engine, batches.get(engine), loads.get(engine), need, archive, records or {}, runs)
         )
     return found
-
-
-Source = tuple[Analysis, Training]
-
-
-def of_kind(analyses: Sequence[Analysis], along: str | None) -> dict[str, Source]:
-    """Engine -> its most demanding group of the newest study along a factor (None: along sessions that write)."""
-    sources: dict[str, Source] = {}
-    for analysis in analyses:
-        try:
-            groups = trainings(analysis, along)
-        except UsageError:
-            continue
-        for engine in dict.fromkeys(dict(t.group)["engine"] for t in groups):
-            mine = [
-                t for t in groups if dict(t.group)["engine"] == engine and t.figure.endswith(".rows_per_s")
-            ]
-            wanted = [t for t in mine if t.kind == ("batch" if along else "load") and writes(analysis, t)]
-            if wanted and engine not in sources:
-                sources[engine] = (analysis, chosen_group(wanted))
-    return sources
-
-
-def writes(analysis: Analysis, training: Training) -> bool:
-    role = training.figure.rsplit(".", 1)[0]
-    return any(role in writing_roles(m.run.plan) for m in analysis.runs)
-
-
-def chosen_group(trainings: Sequence[Training]) -> Training:
-    """Of methods the best, as one may choose it; of tables and readers the hardest, as one may not."""
-    best: dict[tuple[Any, ...], Training] = {}
-    for t in trainings:
-        key = tuple((k, v) for k, v in t.group if k != "method")
-        if key not in best or highest(t) > highest(best[key]):
-            best[key] = t
-    return min(best.values(), key=highest)
-
-
-def highest(t: Training) -> float:
-    """Best mean rate at any value of the factor."""
-    of = curve([r.x for r in t.runs], [r.value for r in t.runs])
-    return float(of.y.max())
 
 
 def sizing(
@@ -405,8 +363,3 @@ def probability(made: Forecast, needed: float) -> float:
     if sd <= 0:
         return 1.0 if made.median >= needed else 0.0
     return tails.normal_below(float(np.log(made.median / needed)) / sd)
-
-
-def runs_of(analysis: Analysis, training: Training) -> list[Measured]:
-    used = {r.run_id for r in training.runs}
-    return [m for m in analysis.runs if m.run.run_id in used and is_number(dict(m.point).get(training.along))]

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from inrush.analysis.comparability import default_along
 from inrush.analysis.points import Analysis, Measured, Point, headline, is_number, say
 from inrush.analysis.verdicts import Outcome
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.errors import UsageError
 from inrush.guards.notes import stored_bytes
 from inrush.metrics import lower_is_better
@@ -249,8 +249,7 @@ def pause_of(m: Measured, figure: str) -> float:
     role, figures = role_of(figure), m.figures
     pauses = {
         pause_of_call(r)
-        for segment in m.run.plan.get("segments", ())
-        for r in roles_of(segment)
+        for _, r in each_role(m.run.plan)
         if r["name"] == role and r["schedule"]["kind"] == "closed"
     }
     sessions, ops = figures.get(f"{role}.sessions", 0.0), figures.get(f"{role}.ops", 0.0)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
-import pyarrow.compute as pc
-
 from inrush.analysis.points import Analysis, Measured
 from inrush.guards.quiet import noise
 from inrush.report.html import Cells, number, table
@@ -17,7 +15,7 @@ from inrush.stats.others import worked_windows
 from inrush.stats.processors import LOOPBACK
 from inrush.stats.quantity import show
 from inrush.stats.record import RunRecord
-from inrush.stats.watched import cumulative, spent_in
+from inrush.stats.watched import by_device, cumulative, spent_in
 from inrush.text import percent
 
 #: Column -> how a share is called in `guards.quiet`.
@@ -97,12 +95,11 @@ def memory_free(run: RunRecord, host: WatchedHost) -> float | None:
 
 def bytes_per_s(run: RunRecord, host: WatchedHost, metric: str) -> float | None:
     """By all interfaces but the loopback one; what passes a bridge and its ports counts at each."""
-    resources, windows = run.tables.get("resources"), worked_windows(run)
+    windows = worked_windows(run)
     span_s = seconds(windows)
-    if resources is None or span_s <= 0:
+    if span_s <= 0:
         return None
-    devices = dict.fromkeys(resources.filter(pc.equal(resources["metric"], metric))["device"].to_pylist())
-    each = [cumulative(run, metric, device).get(host.role) for device in devices if device != LOOPBACK]
+    each = [of.get(host.role) for device, of in by_device(run, metric).items() if device != LOOPBACK]
     spent = [spent_in(run, looks, windows) for looks in each if looks is not None]
     return sum(s for s in spent if s is not None) / span_s if spent and None not in spent else None
 

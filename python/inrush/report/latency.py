@@ -7,7 +7,7 @@ import numpy as np
 
 from inrush.analysis.answer import Answer
 from inrush.analysis.points import Analysis, roles
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.report.charts import (
     Figure,
     Row,
@@ -111,7 +111,6 @@ def is_closed(analysis: Analysis, role: str) -> bool:
     return all(
         r["schedule"]["kind"] == "closed"
         for m in analysis.runs
-        for s in m.run.plan.get("segments", ())
-        for r in roles_of(s)
+        for _, r in each_role(m.run.plan)
         if r["name"].split("/")[0] == role
     )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 from inrush.report.timeline import (
     MOST_POINTS,
     THROUGHPUT,
@@ -116,9 +116,7 @@ def pending(run: RunRecord, span: Span) -> Rows:
 
 def together(run: RunRecord, span: Span) -> Rows:
     """Calls that left in one send, of roles with several in flight."""
-    deep = {
-        r["name"] for s in run.plan.get("segments", ()) for r in roles_of(s) if int(r.get("depth") or 1) > 1
-    }
+    deep = {r["name"] for _, r in each_role(run.plan) if int(r.get("depth") or 1) > 1}
     return [
         row
         for role, (t_s, calls) in calls_per_send(run, measured_windows(run)).items()

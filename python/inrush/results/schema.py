@@ -174,5 +174,15 @@ def conform(name: str, table: pa.Table) -> pa.Table:
     return table.select(schema.names).cast(schema)
 
 
+#: The core's own process only watches a load by client and load server, and its client is the load's.
+ROLES_OF_LOAD = {"client": "inrush", "load_client": "client"}
+
+
+def of_load(resources: pa.Table) -> pa.Table:
+    """What was watched, under the names that a load has for its roles."""
+    roles = pa.array([ROLES_OF_LOAD.get(r, r) for r in resources["role"].to_pylist()], pa.string())
+    return resources.set_column(resources.schema.get_field_index("role"), "role", roles)
+
+
 def empty(name: str) -> pa.Table:
     return SCHEMAS[name].empty_table()

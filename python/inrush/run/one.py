@@ -7,7 +7,7 @@ import re
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,7 +30,7 @@ from inrush.load.pipeline.addresses import at_ends
 from inrush.machine import host
 from inrush.machine.addresses import own_hosts
 from inrush.machine.disk_probe import disk_probe
-from inrush.machine.processes import processes
+from inrush.machine.processes import RunningProcess, processes
 from inrush.plan.planned import PlannedRun
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json
 from inrush.run import full_disk, oracle
@@ -40,7 +40,7 @@ from inrush.run.listener import Listener
 from inrush.stats.measures import writing_roles
 from inrush.study.files import at_dumps, at_files, at_inputs, with_inputs_watched
 from inrush.targets.deployment import Deployment, at_deployment, lifecycle_of
-from inrush.targets.locks import beside_studies, other_studies
+from inrush.targets.locks import Holder, beside_studies, other_studies
 from inrush.targets.standing import beside, neighbours, others, standing
 from inrush.text import counted
 
@@ -58,28 +58,17 @@ def run_one(
 ) -> Doc:
     """One run from its folder to its seal; returns run.json."""
     own = folder.data_in(deployment.folder)
-    data = own / run.run_id
-    data.mkdir(parents=True, exist_ok=True)
-    if folder.inputs_apart is not None:  # there before its device is looked for
-        folder.inputs_apart.mkdir(parents=True, exist_ok=True)
+    data = folder_of(run, folder, own)
     deployment.run_files = data
     placed = placed_plan(run, folder, deployment, data)
     env = under_limits(env, deployment)
     unseen = of_unseen_server(placed, deployment)
-    opened = going_on(run, placed, folder, deployment, env, listener)
-    if opened is None:
-        opened = folder.open_run(run.run_id, placed, env)
-    begun = {"begun_unix_ns": time.time_ns()}
-    studies_before = other_studies(deployment)
-    before, beside_before, ran_before = host.noise_counters(), neighbours(deployment), processes()
+    gone_on = going_on(run, placed, folder, deployment, env, listener)
+    opened = gone_on or folder.open_run(run.run_id, placed, env)
+    studies = other_studies(deployment)
+    before = BeforeRun(time.time_ns(), host.noise_counters(), studies, neighbours(deployment), processes())
     disk, memory = full_disk.DiskWatch(deployment.data_place(own), listener), MemoryKills(deployment)
-    document = {
-        "does": done_by(run.plan),
-        "plan": read_json(opened.plan_path),
-        "parts": str(opened.parts),
-        **how,
-    }
-    worker = Process[Event](cast("Document", document), opened.log, deployment.environment, command=command)
+    worker = started(run, opened, deployment, how, command)
     try:
         ended = follow(worker, deployment, run.plan, disk, stopping, Patience(run.plan, graces))
         code = worker.close()
@@ -98,52 +87,116 @@ def run_one(
     crashed = ended.failure is None and (code != 0 or ended.by is None)
     if crashed:
         ended.failure = {"kind": "crash", "message": death_message(code, opened.log)}
-    segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
-    ended.failure = too_many_rejected(full_disk.explained(ended.failure, disk, segments, failures))
-    ended.failure = memory.explained(ended.failure)
+    ended.failure = memory.explained(explained(ended.failure, disk, opened))
     if ended.failure is not None and left is not None and left.goes_on and (crashed or not left.ended):
         raise unfinished(folder, run.run_id, ended.failure)
     shutil.rmtree(data, ignore_errors=True)
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
-    ended_unix_ns, noise = time.time_ns(), host.noise(before, host.noise_counters())
+    around = before.document(deployment, placed)
+    return opened.seal(
+        {
+            "study": folder.path.name,
+            **of_run(run, opened, ended),
+            **servers_here(placed),
+            **unseen,
+            **standing(deployment, own),
+            **around,
+            **of_server(run, opened, env, deployment, own),
+            **processes_document(opened.parts),
+        }
+    )
+
+
+def folder_of(run: PlannedRun, folder: StudyFolder, own: Path) -> Path:
+    """The run's own below that of the data."""
+    data = own / run.run_id
+    data.mkdir(parents=True, exist_ok=True)
+    if folder.inputs_apart is not None:  # there before its device is looked for
+        folder.inputs_apart.mkdir(parents=True, exist_ok=True)
+    return data
+
+
+def started(
+    run: PlannedRun,
+    opened: OpenRun,
+    deployment: Deployment,
+    how: Mapping[str, object],
+    command: Sequence[str],
+) -> Process[Event]:
+    """Its process, told what to do."""
+    document = {
+        "does": done_by(run.plan),
+        "plan": read_json(opened.plan_path),
+        "parts": str(opened.parts),
+        **how,
+    }
+    return Process[Event](cast("Document", document), opened.log, deployment.environment, command=command)
+
+
+@dataclass(frozen=True)
+class BeforeRun:
+    """The machine when a run began."""
+
+    begun_unix_ns: int
+    noise: Mapping[str, float]
+    studies: Sequence[Holder] | None
+    neighbours: Mapping[int, Doc] | None
+    processes: Mapping[int, RunningProcess]
+
+    def document(self, deployment: Deployment, placed: AnyPlan) -> Doc:
+        """What went on beside the run, which has just ended."""
+        ended_unix_ns, noise = time.time_ns(), host.noise(self.noise, host.noise_counters())
+        return {
+            **beside(self.neighbours, neighbours(deployment)),
+            **beside_studies(self.studies, other_studies(deployment)),
+            **others(self.processes, processes(), ours(placed)),
+            "begun_unix_ns": self.begun_unix_ns,
+            "ended_unix_ns": ended_unix_ns,
+            "noise": noise,
+        }
+
+
+def explained(failure: Doc | None, disk: full_disk.DiskWatch, opened: OpenRun) -> Doc | None:
+    """What failed, with its cause where the disk or the rows that were rejected are it."""
+    segments, failures = (opened.table(name).to_pylist() for name in ("segments", "failures"))
+    return too_many_rejected(full_disk.explained(failure, disk, segments, failures))
+
+
+def of_run(run: PlannedRun, opened: OpenRun, ended: RunEnded) -> Doc:
+    """What was to be done, and how it ended."""
+    return {
+        "status": "failed" if ended.failure else "done",
+        "ended_by": ended.by,
+        "failure": ended.failure,
+        "hash": run.hash,
+        "block": run.block,
+        "order": run.order,
+        # The oracle's own statements stay in plan.json: they are not read twice.
+        "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
+        "oracle": oracle_verdicts(opened, ended),
+        "actions": ended.actions,
+    }
+
+
+def of_server(
+    run: PlannedRun, opened: OpenRun, env: Mapping[str, Any], deployment: Deployment, own: Path
+) -> Doc:
+    """What its server and the disk below it say of themselves. own: folder of the server's data."""
     detail = settings_of(opened)
     gone_on = going.document(opened, env)
     survived = durability(survived_by_all(gone_on.get("stretches", ()), detail, deployment, own))
     durable = survived["survives"] == "POWER_LOSS"
     place, counters = deployment.data_place(own), deployment.server.page_counters
     again = disk_after(run.plan, opened.table("repetitions"), env, place) if durable and place else {}
-    return opened.seal(
-        {
-            "status": "failed" if ended.failure else "done",
-            "ended_by": ended.by,
-            "failure": ended.failure,
-            "study": folder.path.name,
-            "hash": run.hash,
-            "block": run.block,
-            "order": run.order,
-            # The oracle's own statements stay in plan.json: they are not read twice.
-            "labels": {key: value for key, value in run.labels.items() if key != "oracle"},
-            "oracle": oracle_verdicts(opened, ended),
-            "actions": ended.actions,
-            "durability": survived,
-            **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
-            **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
-            **of_our_instance(deployment),
-            **servers_here(placed),
-            **unseen,
-            **standing(deployment, own),
-            **beside(beside_before, neighbours(deployment)),
-            **beside_studies(studies_before, other_studies(deployment)),
-            **others(ran_before, processes(), ours(placed)),
-            **begun,
-            "ended_unix_ns": ended_unix_ns,
-            "noise": noise,
-            **({"disk_after": again} if again else {}),
-            **gone_on,
-            **processes_document(opened.parts),
-        }
-    )
+    return {
+        "durability": survived,
+        **({"tls": tls} if (tls := deployment.server.tls(deployment.target, detail)) else {}),
+        **({"page_counters": counters.document(detail, deployment.server.embedded)} if counters else {}),
+        **of_our_instance(deployment),
+        **({"disk_after": again} if again else {}),
+        **gone_on,
+    }
 
 
 def done_by(plan: AnyPlan) -> Does:

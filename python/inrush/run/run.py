@@ -50,6 +50,13 @@ class StudyEnd:
     #: Point -> why its runs were left out: stop rules, an engine that kept failing.
     stopped: dict[str, Doc] = field(default_factory=dict)
 
+    def made(self, run: PlannedRun, doc: Doc) -> None:
+        """doc: run.json."""
+        if doc["status"] == "done":
+            self.done += 1
+        else:
+            self.failed[run.run_id] = doc["failure"]["message"]
+
 
 def run_study(
     runs: Sequence[PlannedRun],
@@ -67,16 +74,12 @@ def run_study(
     """Makes every run that is not sealed yet, in order, then those that are chosen by what these have found.
 
     deployments: `place_key` -> where an engine runs. look: when a run that was skipped is looked at again. how: more of the
-    document of each run's process. graces: how long that may go on after its time; worker: its program. Raises
-    Interrupted after Ctrl-C (the run in hand is not counted and will be done again), UsageError when the folder holds
-    another plan, CoreError when the results cannot be written.
+    document of each run's process. graces: how long that may go on after its time; worker: its program. Raises Interrupted after
+    Ctrl-C (the run in hand is done again), UsageError when the folder holds another plan, CoreError when it cannot be written.
     """
     outcome = StudyEnd(folder.path)
     with folder.locked(), Stopping() as stopping, no_space_explained(folder):
-        refuse(other_plan_problems(runs, folder))
-        # As it was begun: one that is resumed had ended in some way.
-        folder.write({"runs": [r.run_id for r in runs], "status": "running"})
-        clean_up(runs, folder, deployments, listener.note)
+        begin(runs, folder, deployments, listener.note)
         facts = Facts(folder, environment or probed.environment)
         for key in dict.fromkeys(map(key_of, runs)):  # before any of them keeps a disk busy
             facts.of(deployments[key])
@@ -84,18 +87,13 @@ def run_study(
         made, chosen = Results(folder.path).runs, False
         while (run := ahead.next()) is not None or not chosen:
             if run is None:
-                chosen, fresh = True, choose(Results(folder.path))
-                folder.write({"confirming": [r.run_id for r in fresh]})
-                ahead.add(fresh)
-                if fresh:
-                    listener.note(
-                        f"{len(fresh)} fresh repeats follow, of the best points and those close to them"
-                    )
+                chosen = True
+                ahead.add(fresh_repeats(folder, choose, listener))
                 continue
             engine = key_of(run)
             sealed = folder.sealed(run.run_id)
             if sealed is not None and sealed["status"] == "done":
-                outcome.done += 1
+                outcome.made(run, sealed)
                 continue
             given = given_up(engine, failures)
             # One that failed was wanted.
@@ -105,10 +103,7 @@ def run_study(
                 outcome.stopped[run.point] = absent(run, reason)
                 continue
             deployment = deployments[engine]
-            if not stopping.asked:
-                make_ready(deployment, folder, bool(made))
-            if stopping.asked:
-                raise interrupted(folder)
+            make_ready(deployment, folder, bool(made), stopping)
             # Only now: a search passes over thousands of runs, and what it left out is decided anew by a resume.
             folder.write({"stopped": never_run(outcome, made)})
             listener.begun(ahead.n, ahead.of, run)
@@ -119,35 +114,60 @@ def run_study(
             made = Results(folder.path).runs
             listener.ended(run, doc)
             failures[engine] = failures.get(engine, 0) + 1 if doc["status"] == "failed" else 0
-            if doc["status"] == "done":
-                outcome.done += 1
-            else:
-                outcome.failed[run.run_id] = doc["failure"]["message"]
+            outcome.made(run, doc)
     folder.remove_files()
-    status = "failed" if outcome.failed else "done"
+    write_end(folder, outcome)
+    return outcome
+
+
+def begin(
+    runs: Sequence[PlannedRun],
+    folder: StudyFolder,
+    deployments: Mapping[str, Deployment],
+    note: Callable[[str], None],
+) -> None:
+    refuse(other_plan_problems(runs, folder))
+    # As it was begun: one that is resumed had ended in some way.
+    folder.write({"runs": [r.run_id for r in runs], "status": "running"})
+    clean_up(runs, folder, deployments, note)
+
+
+def fresh_repeats(folder: StudyFolder, choose: Choose, listener: Listener) -> Sequence[PlannedRun]:
+    """Those that are chosen by what all others have found."""
+    fresh = choose(Results(folder.path))
+    folder.write({"confirming": [r.run_id for r in fresh]})
+    if fresh:
+        listener.note(f"{len(fresh)} fresh repeats follow, of the best points and those close to them")
+    return fresh
+
+
+def write_end(folder: StudyFolder, outcome: StudyEnd) -> None:
     folder.write(
         {
-            "status": status,
+            "status": "failed" if outcome.failed else "done",
             "stopped": never_run(outcome, Results(folder.path).runs),
             "ended_unix_ns": time.time_ns(),
         }
     )
-    return outcome
 
 
-def make_ready(deployment: Deployment, folder: StudyFolder, goes_on: bool) -> None:
-    """The server of the next run, started where it runs for its own runs alone. Raises as a start does, with what to do.
+def make_ready(deployment: Deployment, folder: StudyFolder, goes_on: bool, stopping: Stopping) -> None:
+    """The server of the next run, started where it runs for its own runs alone. Raises as a start does, with what to do, and
+    Interrupted once Ctrl-C came.
 
     goes_on: runs are sealed; without any there is nothing to go on with.
     """
     try:
-        deployment.make_ready()
+        if not stopping.asked:
+            deployment.make_ready()
     except InrushError as e:
         if not goes_on:
             folder.discard_if_empty()
             raise
         folder.write({"status": "interrupted"})
         raise type(e)(f"{e}\nnext: inrush run --resume {folder.path.name}") from e
+    if stopping.asked:
+        raise interrupted(folder)
 
 
 class Facts:

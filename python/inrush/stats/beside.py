@@ -12,20 +12,15 @@ A statement that failed, or that went on when a role had ended, has none of them
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
 
 from inrush.border.pipeline import roles_of
 from inrush.border.plan import RolePlan
-from inrush.border.tables import IntervalRow
+from inrush.stats.course import Course, courses_of
 from inrush.stats.measures import scheduled_operations, whole
-from inrush.stats.record import FloatArray, RunRecord
+from inrush.stats.record import RunRecord
 from inrush.study.step_kinds import Alter
-
-#: A rate is of so many intervals at least.
-LEAST_INTERVALS = 3
 
 
 @dataclass(frozen=True)
@@ -34,6 +29,7 @@ class Alteration:
 
     #: Its own role, of one call: the step's name.
     role: str
+    segment: int
     #: When the roles began, when it was sent, and when it had ended, ns.
     start_ns: int
     begin_ns: int
@@ -47,42 +43,6 @@ class Alteration:
     def left_by(self) -> list[str]:
         """Roles that ended before it."""
         return [role for role, end_ns in self.ends_ns.items() if end_ns < self.end_ns]
-
-
-@dataclass(frozen=True)
-class Course:
-    """What a role did in the intervals of a step, in time order."""
-
-    t_ns: FloatArray
-    dt_ns: FloatArray
-    ok: FloatArray
-    errors: FloatArray
-    #: The longest latency of the calls that ended well in it; 0 without any.
-    latency_ns: FloatArray
-
-    def rate_per_s(self, begin_ns: float, end_ns: float) -> float | None:
-        """Of calls that succeeded, over the whole intervals; None of few."""
-        within = (self.t_ns >= begin_ns) & (self.t_ns + self.dt_ns <= end_ns)
-        if np.count_nonzero(within) < LEAST_INTERVALS:
-            return None
-        return float(self.ok[within].sum() / self.dt_ns[within].sum() * 1e9)
-
-    def stall_ns(self, begin_ns: float, end_ns: float) -> float:
-        """The longest time without a call that succeeded, and no less than it was; between begin and end."""
-        there = (self.t_ns < end_ns) & (self.t_ns + self.dt_ns > begin_ns)
-        if not there.any():
-            return end_ns - begin_ns
-        # What stood still when the statement ended goes on in the first interval with calls.
-        after = np.flatnonzero((self.t_ns >= end_ns) & (self.ok + self.errors > 0))[:1]
-        seen = np.concatenate([np.flatnonzero(there), after])
-        longest, empty = 0.0, 0.0
-        for t_ns, dt_ns, ok in zip(self.t_ns[there], self.dt_ns[there], self.ok[there], strict=True):
-            empty = 0.0 if ok else empty + min(t_ns + dt_ns, end_ns) - max(t_ns, begin_ns)
-            longest = max(longest, empty)
-        most = min(longest + 2 * float(self.dt_ns[there].max()), end_ns - begin_ns)
-        # A call that failed has waited for an answer that never came.
-        known = self.latency_ns[seen].max() > 0 and not self.errors[seen].any()
-        return min(most, float(self.latency_ns[seen].max())) if known else most
 
 
 def beside_of(run: RunRecord) -> Alteration | None:
@@ -105,8 +65,9 @@ def beside_of(run: RunRecord) -> Alteration | None:
         if (ended := totals.get(role["name"])) is not None:
             of, end_ns = whole(role["name"]), end_of(role, own["start_ns"], ended["end_ns"])
             ends_ns[of] = min(end_ns, ends_ns.get(of, end_ns))
-    took_ns = course_of(run, name).latency_ns.max(initial=0.0)
-    return Alteration(name, own["start_ns"], own["end_ns"] - int(took_ns), own["end_ns"], failure, ends_ns)
+    took_ns = course_of(run, own["segment"], name).longest_ns.max(initial=0.0)
+    begin_ns = own["end_ns"] - int(took_ns)
+    return Alteration(name, own["segment"], own["start_ns"], begin_ns, own["end_ns"], failure, ends_ns)
 
 
 def end_of(role: RolePlan, start_ns: int, last_done_ns: int) -> float:
@@ -121,7 +82,7 @@ def beside_figures(run: RunRecord) -> dict[str, float]:
         return {}
     figures = {f"{found.role}.statement_s": (found.end_ns - found.begin_ns) / 1e9}
     for role in found.ends_ns:
-        course = course_of(run, role)
+        course = course_of(run, found.segment, role)
         figures[f"{role}.stall_s"] = stall_s(course, found)
         before = course.rate_per_s(found.start_ns, found.begin_ns)
         if before is None or before <= 0:
@@ -140,27 +101,8 @@ def stall_s(course: Course, found: Alteration) -> float:
     return course.stall_ns(found.begin_ns, found.end_ns) / 1e9
 
 
-def course_of(run: RunRecord, role: str, kind: str = "latency") -> Course:
+def course_of(run: RunRecord, segment: int, role: str, kind: str = "latency") -> Course:
     """Of a role with all its parts; members of a page do not count beside it. kind: `on_time` as if the client had been so."""
-    operations = {of: names for of, names in scheduled_operations(run.plan).items() if whole(of) == role}
-    rows = [r for r in run.rows("intervals") if r["op"] in operations.get(r["role"], ())]
-    latency: dict[int, float] = {}
-    if (held := run.tables.get("hist")) is not None:
-        for h in held.select(["role", "op", "kind", "t_ns", "max_ns"]).to_pylist():
-            if h["kind"] == kind and h["op"] in operations.get(h["role"], ()):
-                latency[h["t_ns"]] = max(latency.get(h["t_ns"], 0.0), float(h["max_ns"]))
-    times = sorted({r["t_ns"] for r in rows})
-    return Course(
-        np.array(times, np.float64),
-        np.array([max(r["dt_ns"] for r in at) for at in by_time(rows, times)], np.float64),
-        np.array([sum(r["ops"] - r["errors"] for r in at) for at in by_time(rows, times)], np.float64),
-        np.array([sum(r["errors"] for r in at) for at in by_time(rows, times)], np.float64),
-        np.array([latency.get(t_ns, 0.0) for t_ns in times]),
-    )
-
-
-def by_time(rows: Sequence[IntervalRow], times: Sequence[int]) -> list[list[IntervalRow]]:
-    found: dict[int, list[IntervalRow]] = {t_ns: [] for t_ns in times}
-    for row in rows:
-        found[row["t_ns"]].append(row)
-    return list(found.values())
+    scheduled = scheduled_operations(run.plan)
+    calls = {(of, name): role for of, names in scheduled.items() if whole(of) == role for name in names}
+    return courses_of(run, segment, calls, kind)[role]

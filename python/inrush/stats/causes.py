@@ -18,6 +18,7 @@ from inrush.stats.hosts import hosts_of, on
 from inrush.stats.measures import measured_windows, whole
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.role_series import role_series
+from inrush.stats.steps import number
 
 #: Chance that any of all series that are tried is called a cause and has nothing to do with the wave.
 FALSE_CAUSES = 0.01
@@ -131,7 +132,7 @@ def counters(run: RunRecord, edges: FloatArray, period_s: float) -> Iterator[Com
     looks: dict[str, list[tuple[float, float]]] = {}
     windows = measured_windows(run)
     for row in run.rows("counters"):
-        if row["segment"] in windows and (value := as_number(row["value"])) is not None:
+        if row["segment"] in windows and (value := number(row["value"])) is not None:
             looks.setdefault(row["name"], []).append((row["t_ns"] / 1e9, value))
     for name, of in looks.items():
         t, value = np.array(sorted(of)).T
@@ -217,10 +218,3 @@ def grown(edges: FloatArray, t: FloatArray, total: FloatArray) -> FloatArray:
     """By how much a cumulative figure grew in each step, linear between looks."""
     found: FloatArray = np.diff(np.interp(edges, t, total))
     return found
-
-
-def as_number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from inrush.border.tables import RepetitionRow
-from inrush.stats.measures import measured_windows, writing_roles
+from inrush.stats.measures import measured_repetitions, measured_windows, writing_roles
 from inrush.stats.record import RunRecord
 from inrush.stats.watched import cumulative
 
@@ -55,11 +55,6 @@ def prices_ns(calibration: RunRecord) -> dict[str, float]:
 
 def units(totals: RepetitionRow, writers: set[str]) -> int:
     return int(totals["rows"] if totals["role"] in writers else totals["ops"])
-
-
-def measured_repetitions(run: RunRecord) -> list[RepetitionRow]:
-    windows = measured_windows(run)
-    return [s for s in run.rows("repetitions") if s["segment"] in windows]
 
 
 def process_s(run: RunRecord) -> float:

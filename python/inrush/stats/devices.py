@@ -11,11 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-import pyarrow.compute as pc
-
 from inrush.stats.gaps import Window
 from inrush.stats.record import RunRecord
-from inrush.stats.watched import cumulative, spent_in
+from inrush.stats.watched import by_device, spent_in
 from inrush.study.files import INPUT
 
 #: Role of the watch -> what its devices are below. Of several hosts only the first one has devices that are watched.
@@ -30,14 +28,12 @@ METRICS: Mapping[str, str] = {
 def device_figures(run: RunRecord, windows: Iterable[Window]) -> dict[str, float]:
     windows = list(windows)
     span_s = sum(end - start for start, end in windows) / 1e9
-    table = run.tables.get("resources")
-    if not inputs_apart(run) or span_s <= 0 or table is None:
+    if not inputs_apart(run) or span_s <= 0:
         return {}
     figures: dict[str, float] = {}
     for figure, metric in METRICS.items():
-        devices = dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist())
-        for device in devices:
-            for role, looks in cumulative(run, metric, device).items():
+        for of in by_device(run, metric).values():
+            for role, looks in of.items():
                 below = BELOW.get(role.split("/", 1)[0])
                 if below is not None and (used := spent_in(run, looks, windows)) is not None:
                     name = f"{below}.{figure}"

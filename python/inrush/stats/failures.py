@@ -6,13 +6,13 @@ until the end of a role keeps what is due meanwhile from being sent, and would l
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Mapping
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pyarrow as pa
 
-from inrush.border.pipeline import phase_of, roles_of
+from inrush.border.pipeline import each_role
 
 if TYPE_CHECKING:
     from inrush.stats.record import RunRecord
@@ -43,17 +43,10 @@ def unsent_calls(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str
     """
     first = {
         role["name"]: role["operations"][0]["operation"]
-        for segment in run.plan.get("segments", ())
-        if phase_of(segment) == "measure"
-        for role in roles_of(segment)
+        for _, role in each_role(run.plan, "measure")
         if role["schedule"]["kind"] != "closed" and role["operations"]
     }
-    wanted, found = set(segments), dict[tuple[str, str], int]()
-    for totals in run.rows("repetitions"):
-        if totals["segment"] in wanted and totals["role"] in first and totals["unsent"]:
-            key = (totals["role"], first[totals["role"]])
-            found[key] = found.get(key, 0) + int(totals["unsent"])
-    return found
+    return counted(run, segments, first, "unsent")
 
 
 def unseen_rows(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str], int]:
@@ -65,17 +58,25 @@ def unseen_rows(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, str]
     }
     called = {
         role["name"]: weighted["operation"]
-        for segment in run.plan.get("segments", ())
-        if phase_of(segment) == "measure"
-        for role in roles_of(segment)
+        for _, role in each_role(run.plan, "measure")
         for weighted in role["operations"]
         if weighted["operation"] in looking
     }
+    return counted(run, segments, called, "unseen")
+
+
+def counted(
+    run: RunRecord,
+    segments: Iterable[int],
+    operations: Mapping[str, str],
+    column: Literal["unsent", "unseen"],
+) -> dict[tuple[str, str], int]:
+    """operations: role -> the one that a count of its repetitions stands with."""
     wanted, found = set(segments), dict[tuple[str, str], int]()
     for totals in run.rows("repetitions"):
-        if totals["segment"] in wanted and totals["role"] in called and totals["unseen"]:
-            key = (totals["role"], called[totals["role"]])
-            found[key] = found.get(key, 0) + int(totals["unseen"])
+        if totals["segment"] in wanted and totals["role"] in operations and totals[column]:
+            key = (totals["role"], operations[totals["role"]])
+            found[key] = found.get(key, 0) + int(totals[column])
     return found
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window, gaps_of, worked_in
 from inrush.stats.measures import measured_windows
 from inrush.stats.record import RunRecord
-from inrush.stats.watched import cumulative, grown
+from inrush.stats.watched import by_device, cumulative, grown
 
 #: Device of what the load servers received of their clients.
 RECEIVED = "clients"
@@ -55,14 +54,8 @@ def footprint(run: RunRecord) -> dict[str, dict[str, float]]:
 
 def disk_busy_s(run: RunRecord, windows: Sequence[Window]) -> dict[str, float]:
     """Role -> time in which the disk below its files was busy, the busiest of several. Roles on the same disks are one."""
-    table = run.tables.get("resources")
-    if table is None or table.num_rows == 0:
-        return {}
-    held = table.filter(pc.equal(table["metric"], "dev_busy_s"))
-    devices = list(dict.fromkeys(held.column("device").to_pylist()))
     busy: dict[str, dict[str, float]] = {}
-    for device in devices:
-        looks = cumulative(run, "dev_busy_s", device)
+    for device, looks in by_device(run, "dev_busy_s").items():
         for role, of in looks.items():
             whole = role.partition("/")[0]
             if whole != role and whole not in ROLES:

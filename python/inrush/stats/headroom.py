@@ -8,8 +8,8 @@ from typing import Any
 
 from inrush.stats.hosts import CLIENT, PlacedRole, WatchedHost, hosts_of, unwatched, workers_of
 from inrush.stats.measures import measured_windows
+from inrush.stats.others import host_s
 from inrush.stats.record import RunRecord
-from inrush.stats.watched import cumulative, spent_in
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,8 @@ def idle_share(run: RunRecord) -> float | None:
 
 
 def idle_share_of(run: RunRecord, host: WatchedHost) -> float | None:
-    windows = measured_windows(run).values()
-
-    def over_windows(metric: str) -> float | None:
-        held = cumulative(run, metric).get(host.role)
-        return None if held is None else spent_in(run, held, windows)
-
-    total_s, busy_s = over_windows("cpu_total_s"), over_windows("cpu_busy_s")
+    windows = [*measured_windows(run).values()]
+    total_s, busy_s = (host_s(run, host, f"cpu_{what}_s", windows) for what in ("total", "busy"))
     if not total_s or busy_s is None:
         return None
     return min(1.0, max(0.0, 1 - busy_s / total_s))

@@ -16,7 +16,7 @@ from inrush.stats.gaps import Window, gaps_of, worked, worked_ns
 from inrush.stats.hosts import hosts_of
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.steps import bytes_of_tables, number
-from inrush.stats.watched import cumulative, spent
+from inrush.stats.watched import by_device, cumulative, spent
 
 #: Intervals of a series; of fewer files as many as there are.
 MOST_INTERVALS = 120
@@ -152,16 +152,11 @@ def engine_role(run: RunRecord) -> str | None:
 
 def device_series(run: RunRecord, metric: str) -> list[tuple[FloatArray, FloatArray]]:
     """Of every device of the machine; of several the one in which rows are stored, and none where that was not watched."""
-    table, hosts, stored = run.tables.get("resources"), hosts_of(run), engine_role(run)
+    hosts, stored = hosts_of(run), engine_role(run)
     host = next((host for host in hosts if host.roles is None or stored in host.roles), None)
-    if table is None or host is None:
+    if host is None:
         return []
-    pairs = zip(table.column("metric").to_pylist(), table.column("device").to_pylist(), strict=True)
-    found = [
-        cumulative(run, metric, device).get(host.role)
-        for device in dict.fromkeys(d for m, d in pairs if m == metric)
-    ]
-    return [of for of in found if of is not None]
+    return [of[host.role] for of in by_device(run, metric).values() if host.role in of]
 
 
 #: Figure -> (metric of `resources`, what one of its units is divided by, to be shown).

@@ -52,6 +52,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from inrush.border.pipeline import each_role
 from inrush.border.tables import RepetitionRow
 from inrush.results.histogram import Histogram, merge, of_table, of_values
 from inrush.stats.devices import device_figures
@@ -258,13 +259,12 @@ def call_gaps_s(plan: Mapping[str, Any]) -> dict[str, float]:
     Calls with random gaps have no next due that follows from their count.
     """
     gaps: dict[str, float] = {}
-    for segment in plan.get("segments", ()):
-        for role in segment.get("roles", ()) if segment.get("phase") == "measure" else ():
-            how = role["schedule"]
-            if how["kind"] == "constant":
-                gaps[role["name"]] = 1 / how["rate_per_s"]
-            elif how["kind"] == "samples":
-                gaps[role["name"]] = how["every_ns"] / 1e9 / how["parts"]
+    for _, role in each_role(plan, "measure"):
+        how = role["schedule"]
+        if how["kind"] == "constant":
+            gaps[role["name"]] = 1 / how["rate_per_s"]
+        elif how["kind"] == "samples":
+            gaps[role["name"]] = how["every_ns"] / 1e9 / how["parts"]
     return gaps
 
 
@@ -295,9 +295,8 @@ def role_histograms(run: RunRecord, segments: Iterable[int]) -> dict[tuple[str, 
 def scheduled_operations(plan: Mapping[str, Any]) -> dict[str, set[str]]:
     """Role -> the operations that its tickets name."""
     roles: dict[str, set[str]] = {}
-    for segment in plan.get("segments", ()):
-        for role in segment.get("roles", ()):
-            roles.setdefault(role["name"], set()).update(w["operation"] for w in role["operations"])
+    for _, role in each_role(plan):
+        roles.setdefault(role["name"], set()).update(w["operation"] for w in role["operations"])
     return roles
 
 

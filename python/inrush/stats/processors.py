@@ -22,13 +22,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
-import pyarrow.compute as pc
 
 from inrush.stats.gaps import Window
 from inrush.stats.hosts import HOST, WatchedHost, each_kernel, host_roles, hosts_of, unwatched
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.thread_types import thread_figures
-from inrush.stats.watched import Looks, cumulative, spent_in, watched
+from inrush.stats.watched import Looks, by_device, spent_in, watched
 
 #: Figure of the host -> its metric.
 STATES = {
@@ -101,13 +100,10 @@ def of_all(figures: Mapping[str, float], hosts: Sequence[WatchedHost]) -> dict[s
 
 def packets(run: RunRecord, role: str, windows: list[Window]) -> dict[str, float]:
     """Of a host. Those of the loopback interface are seen twice, as they leave and as they come."""
-    table = run.tables.get("resources")
-    if table is None:
-        return {}
     found: dict[str, float] = {}
     for metric in ("net_tx_packets", "net_rx_packets"):
-        for device in dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist()):
-            looks = cumulative(run, metric, device).get(role)
+        for device, of in by_device(run, metric).items():
+            looks = of.get(role)
             if looks is None or (device == LOOPBACK and metric == "net_rx_packets"):
                 continue
             if (n := spent_in(run, looks, windows)) is not None:

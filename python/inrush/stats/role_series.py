@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from inrush.border.tables import IntervalRow
 from inrush.stats.measures import counts_in, measured_windows, scheduled_operations, whole
 from inrush.stats.record import FloatArray, RunRecord
 
@@ -29,15 +30,8 @@ class Series:
 
 def role_series(run: RunRecord) -> dict[str, Series]:
     """Role (the whole, not its parts) -> its intervals; members of a `together` do not count twice."""
-    windows = measured_windows(run)
-    scheduled = scheduled_operations(run.plan)
     sums: dict[str, dict[tuple[int, int, int], list[float]]] = {}
-    own = {r["role"] for r in run.rows("intervals")}
-    for r in run.rows("intervals"):
-        if r["segment"] not in windows or r["op"] not in scheduled.get(r["role"], {r["op"]}):
-            continue
-        if (name := counts_in(r["role"], own)[-1]) != whole(r["role"]):
-            continue
+    for name, r in counted_intervals(run):
         cell = sums.setdefault(name, {}).setdefault(
             (r["t_ns"], r["segment"], r["repetition"]), [0.0, 0.0, 0.0, 0.0]
         )
@@ -45,6 +39,16 @@ def role_series(run: RunRecord) -> dict[str, Series]:
         for i, n in enumerate((r["rows"], r["bytes"], r["ops"]), start=1):
             cell[i] += n
     return {role: _series(cells) for role, cells in sums.items()}
+
+
+def counted_intervals(run: RunRecord) -> Iterator[tuple[str, IntervalRow]]:
+    """Role (the whole) -> each row of the measured segments that counts for it."""
+    windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
+    own = {r["role"] for r in run.rows("intervals")}
+    for r in run.rows("intervals"):
+        name, is_due = counts_in(r["role"], own)[-1], r["op"] in scheduled.get(r["role"], {r["op"]})
+        if r["segment"] in windows and is_due and name == whole(r["role"]):
+            yield name, r
 
 
 def _series(cells: Mapping[tuple[int, int, int], Sequence[float]]) -> Series:

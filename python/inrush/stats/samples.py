@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from inrush.border.pipeline import roles_of
+from inrush.border.pipeline import each_role
 
 if TYPE_CHECKING:
     from inrush.stats.record import RunRecord
@@ -129,13 +129,12 @@ def last_of_each(keys: Sequence[tuple[int, int, int]]) -> NDArray[np.bool_]:
 def intervals_s(run: RunRecord) -> dict[str, float | None]:
     """Role -> seconds between its samples; a whole with parts that differ has None: its samples are not comparable."""
     shares: dict[str, float | None] = {}
-    for segment in run.plan.get("segments", ()):
-        for role in roles_of(segment):
-            if role["schedule"]["kind"] == "samples":
-                every_s = role["schedule"]["every_ns"] / 1e9
-                shares[role["name"]] = every_s
-                whole = role["name"].split("/", 1)[0]
-                shares[whole] = every_s if shares.get(whole, every_s) == every_s else None
+    for _, role in each_role(run.plan):
+        if role["schedule"]["kind"] == "samples":
+            every_s = role["schedule"]["every_ns"] / 1e9
+            shares[role["name"]] = every_s
+            whole = role["name"].split("/", 1)[0]
+            shares[whole] = every_s if shares.get(whole, every_s) == every_s else None
     return shares
 
 

@@ -12,13 +12,13 @@ never sent.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import Any
+from collections.abc import Collection
 
 import numpy as np
-import pyarrow.compute as pc
 
+from inrush.border.pipeline import AnyPlan, roles_of
 from inrush.border.tables import RepetitionRow
+from inrush.stats.course import courses_of
 from inrush.stats.measures import measured_repetitions, whole, writing_roles
 from inrush.stats.record import FloatArray, RunRecord
 from inrush.stats.watched import cumulative, spent
@@ -27,9 +27,6 @@ from inrush.stats.watched import cumulative, spent
 LEAST_INTERVALS = 12
 #: Slower than at rest by at most this share.
 TOLERANCE = 0.25
-
-#: Begin and mean latency of each interval, ns; infinite where nothing was answered.
-Course = tuple[FloatArray, FloatArray]
 
 
 def settled_figures(run: RunRecord) -> dict[str, float]:
@@ -41,11 +38,14 @@ def settled_figures(run: RunRecord) -> dict[str, float]:
     for segment, last_ns in ends_ns.items():
         failed = {whole(row["role"]) for row in run.rows("failures") if row["segment"] == segment}
         unsent = {whole(r["role"]) for r in held if r["segment"] == segment and r["unsent"]}
-        for role, courses in courses_after(run, segment, last_ns, writers).items():
-            each_ns = [settled_ns(course) for course in courses]
-            if role in failed | unsent or any(at_ns is None for at_ns in each_ns):
+        courses = courses_of(run, segment, queries(run.plan, segment, writers), from_ns=last_ns)
+        each_ns = {query: settled_ns(of.t_ns[:-1], of.mean_ns[:-1]) for query, of in courses.items()}
+        for role in dict.fromkeys(role for role, _ in each_ns):
+            own_ns = [at_ns for (of, _), at_ns in each_ns.items() if of == role]
+            known_ns = [at_ns for at_ns in own_ns if at_ns is not None]
+            if role in failed | unsent or len(known_ns) < len(own_ns):
                 continue
-            until_ns = max(at_ns for at_ns in each_ns if at_ns is not None)
+            until_ns = max(known_ns)
             figures[f"{role}.settled_s"] = max(until_ns - last_ns, 0.0) / 1e9
             wrote = written(run, last_ns, max(until_ns, last_ns))
             if wrote is not None:
@@ -66,9 +66,11 @@ def is_last(totals: RepetitionRow, writers: Collection[str]) -> bool:
     return totals["role"] in writers and totals["rows"] > 0
 
 
-def settled_ns(course: Course) -> float | None:
-    """Begin of the first interval from which on it is as fast as at rest; None where it is not known to be."""
-    t_ns, mean_ns = course
+def settled_ns(t_ns: FloatArray, mean_ns: FloatArray) -> float | None:
+    """Begin of the first interval from which on it is as fast as at rest; None where it is not known to be.
+
+    t_ns, mean_ns: begin of each interval, and the mean latency in it.
+    """
     count, rest = len(mean_ns), mean_ns[-(len(mean_ns) // 3) :]
     if count < LEAST_INTERVALS or not np.isfinite(at_rest := float(np.median(rest))):
         return None
@@ -83,44 +85,16 @@ def settled_ns(course: Course) -> float | None:
     return float(t_ns[slow[-1] + 1]) if slow[-1] + 1 <= count - len(rest) else None
 
 
-def courses_after(
-    run: RunRecord, segment: int, last_ns: int, writers: Collection[str]
-) -> dict[str, list[Course]]:
-    """Reader, as a whole -> the intervals behind the last insert but the last, of each query that it is due to ask."""
-    table, due = run.tables.get("hist"), queries(run.plan, segment, writers)
-    if table is None or not due:
-        return {}
-    # Those of a long run are hundreds of MB: only what lies behind the last insert becomes Python's.
-    held = table.filter(pc.and_(pc.equal(table["segment"], segment), pc.equal(table["kind"], "latency")))
-    if not held.num_rows:
-        return {}
-    step_ns, begin_ns = pc.max(held["dt_ns"]).as_py(), pc.min(held["t_ns"]).as_py()
-    first = -((begin_ns - last_ns) // step_ns)
-    end = round((pc.max(held["t_ns"]).as_py() - begin_ns) / step_ns)
-    times = begin_ns + step_ns * np.arange(first, max(first, end), dtype=np.float64)
-    calls = {query: np.zeros(len(times)) for query in due}
-    spent_ns = {query: np.zeros(len(times)) for query in due}
-    behind = held.filter(pc.greater(held["t_ns"], last_ns - step_ns))
-    for row in behind.select(["role", "op", "t_ns", "n", "sum_ns"]).to_pylist():
-        query = whole(row["role"]), row["op"]
-        at = round((row["t_ns"] - begin_ns) / step_ns) - first
-        if query in calls and 0 <= at < len(times):
-            calls[query][at] += row["n"]
-            spent_ns[query][at] += row["sum_ns"]
-    found: dict[str, list[Course]] = {}
-    for (role, operation), count in calls.items():
-        mean_ns = np.full(len(times), np.inf)
-        np.divide(spent_ns[role, operation], count, out=mean_ns, where=count > 0)
-        found.setdefault(role, []).append((times, mean_ns))
-    return found
-
-
-def queries(plan: Mapping[str, Any], segment: int, writers: Collection[str]) -> list[tuple[str, str]]:
-    """(role, operation) that readers are due in the segment, each once; of parts of a role their whole."""
-    segments = plan["segments"]
-    roles = segments[segment].get("roles", ()) if segment < len(segments) else ()
-    each = ((whole(of["name"]), w["operation"]) for of in roles for w in of["operations"])
-    return [query for query in dict.fromkeys(each) if query[0] not in writers]
+def queries(plan: AnyPlan, segment: int, writers: Collection[str]) -> dict[tuple[str, str], tuple[str, str]]:
+    """(role, operation) that readers are due in the segment -> the same of the role as a whole."""
+    of_segment = plan["segments"][segment : segment + 1]
+    each = (
+        (role["name"], w["operation"])
+        for of in of_segment
+        for role in roles_of(of)
+        for w in role["operations"]
+    )
+    return {(role, name): (whole(role), name) for role, name in each if whole(role) not in writers}
 
 
 FIGURES = (settled_figures,)

@@ -9,8 +9,9 @@ from typing import cast
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from inrush.border.pipeline import AnyPlan, loads_of, roles_of, step_of
+from inrush.border.pipeline import AnyPlan, each_role, loads_of, step_of
 from inrush.border.tables import SegmentRow
+from inrush.results.schema import of_load
 from inrush.stats.record import RunRecord
 
 #: Tables whose rows belong to a segment and to the work in it.
@@ -25,8 +26,6 @@ OF_SEGMENTS = (
     "failures",
     "sessions",
 )
-#: Roles of the watch in a step that client and load server do, as a pipeline's run has them: inrush itself only waits.
-RENAMED = {"client": "inrush", "load_client": "client"}
 #: What engines name their sizes: `table:NAME` and `indexes:NAME` (SQLite: one `index:NAME` each).
 ROWS, INDEXES = ("table",), ("indexes", "index")
 #: Engines that have one figure for a whole database: InfluxDB's shards with their logs.
@@ -71,17 +70,12 @@ def of_step(run: RunRecord, step: str) -> RunRecord:
     ]
     plan: dict[str, object] = {**run.plan, "segments": segments}
     if step in loads_of(run.plan):
-        tables["resources"] = renamed(tables["resources"])
+        tables["resources"] = of_load(tables["resources"])
         # Those of its files; another load of the run has its own.
         tables["counters"] = tables["counters"].filter(
             pc.is_in(tables["counters"]["segment"], value_set=wanted)
         )
     return replace(run, plan=cast("AnyPlan", plan), tables=tables, _rows={})
-
-
-def renamed(resources: pa.Table) -> pa.Table:
-    roles = pa.array([RENAMED.get(r, r) for r in resources["role"].to_pylist()], pa.string())
-    return resources.set_column(resources.schema.get_field_index("role"), "role", roles)
 
 
 def held_bytes(run: RunRecord, step: str) -> dict[str, float]:
@@ -137,8 +131,7 @@ def loaded_rows(run: RunRecord) -> dict[str, dict[int, float]]:
     # Rows of a role that reads are answers: they lie in no table.
     writers = [
         (step_of(segment), str(role["name"]), int(role["work"]["table"]))
-        for segment in run.plan.get("segments", ())
-        for role in roles_of(segment)
+        for segment, role in each_role(run.plan)
         if step_of(segment) and role["work"]["kind"] == "rows"
     ]
     loads: dict[str, dict[int, float]] = {}
@@ -154,8 +147,7 @@ def added_by(run: RunRecord) -> set[str]:
     """Steps whose rows follow those of earlier loads of their table."""
     return {
         step_of(segment)
-        for segment in run.plan.get("segments", ())
-        for role in roles_of(segment)
+        for segment, role in each_role(run.plan)
         if role["work"]["kind"] == "rows" and role["work"].get("first_row", 0) > 0
     }
 

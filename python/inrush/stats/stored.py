@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from inrush.border.pipeline import phase_of, roles_of
+from inrush.border.pipeline import each_role
 from inrush.results.unanswered import at_the_end
 from inrush.stats.measures import measured_windows, writing_roles
 from inrush.stats.record import RunRecord
@@ -104,10 +104,9 @@ def rows_at_end(run: RunRecord) -> dict[int, int]:
 
 def tables_of_roles(plan: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
     """Role that puts rows in -> index of its table."""
-    for segment in plan["segments"]:
-        for role in roles_of(segment):
-            if role["work"]["kind"] == "rows":
-                yield role["name"], int(role["work"]["table"])
+    for _, role in each_role(plan):
+        if role["work"]["kind"] == "rows":
+            yield role["name"], int(role["work"]["table"])
 
 
 def sizes_at_end(run: RunRecord) -> dict[str, float]:
@@ -124,13 +123,7 @@ def values_of(table: Mapping[str, Any]) -> int:
 
 def sample_rates(run: RunRecord) -> Iterable[tuple[int, float]]:
     """(index of a table, rows a second) of each role that writes samples."""
-    for segment in run.plan["segments"]:
-        for role in roles_of(segment):
-            schedule = role["schedule"]
-            if (
-                phase_of(segment) == "measure"
-                and schedule["kind"] == "samples"
-                and role["work"]["kind"] == "rows"
-            ):
-                each = role["work"]["batch_rows"] * schedule["parts"]
-                yield int(role["work"]["table"]), each / (schedule["every_ns"] / NS)
+    for _, role in each_role(run.plan, "measure"):
+        schedule, work = role["schedule"], role["work"]
+        if schedule["kind"] == "samples" and work["kind"] == "rows":
+            yield int(work["table"]), work["batch_rows"] * schedule["parts"] / (schedule["every_ns"] / NS)

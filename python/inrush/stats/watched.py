@@ -27,6 +27,15 @@ def cumulative(run: RunRecord, metric: str, device: str = "") -> dict[str, Looks
     return looks(table.filter(pc.and_(pc.equal(table["metric"], metric), pc.equal(table["device"], device))))
 
 
+def by_device(run: RunRecord, metric: str) -> dict[str, dict[str, Looks]]:
+    """Device -> role -> its looks, of one metric, in the order in which devices were seen."""
+    table = run.tables.get("resources")
+    if table is None:
+        return {}
+    devices = dict.fromkeys(table.filter(pc.equal(table["metric"], metric))["device"].to_pylist())
+    return {device: cumulative(run, metric, device) for device in devices}
+
+
 def watched(run: RunRecord, metrics: Collection[str]) -> dict[str, dict[str, Looks]]:
     """Metric -> role -> its looks, of the metrics that were watched and have no device; the table is gone through once."""
     table = run.tables.get("resources")

@@ -12,16 +12,11 @@ import numpy as np
 
 from inrush.stats import periods, series
 from inrush.stats.causes import LATENESS, WaveCause, causes, grown
-from inrush.stats.measures import (
-    counts_in,
-    measured_windows,
-    scheduled_operations,
-    writing_roles,
-)
+from inrush.stats.measures import writing_roles
 from inrush.stats.paced import paced_roles
 from inrush.stats.rates import role_rates
 from inrush.stats.record import FloatArray, RunRecord
-from inrush.stats.role_series import role_series
+from inrush.stats.role_series import counted_intervals, role_series
 from inrush.stats.steps import steps_of
 
 #: Arrivals that swing by this share of what throughput does explain it.
@@ -136,13 +131,10 @@ def arrivals_swing(run: RunRecord, of: Throughput, wave: series.Wave) -> str | N
 
 def arrivals(run: RunRecord, of: Throughput) -> FloatArray:
     """Calls of a role that became due in each of its steps: those that ended, and by how many more waited or were under way."""
-    windows, scheduled = measured_windows(run), scheduled_operations(run.plan)
     ended = role_series(run)[of.role]
-    own = {row["role"] for row in run.rows("intervals")}
     waiting: dict[float, float] = {}
-    for row in run.rows("intervals"):
-        counts = row["op"] in scheduled.get(row["role"], {row["op"]})
-        if row["segment"] in windows and counts and counts_in(row["role"], own)[-1] == of.role:
+    for role, row in counted_intervals(run):
+        if role == of.role:
             begin_s = row["t_ns"] / 1e9
             waiting[begin_s] = waiting.get(begin_s, 0.0) + row["in_flight"] + row["backlog"]
     total = np.cumsum(ended.ops) + np.array([waiting.get(t, 0.0) for t in ended.t_s.tolist()])

@@ -5,17 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from inrush.known import ENGINES
 from inrush.study.by_key import parse_by_key
-from inrush.study.document import I64, Node, nearest, plain, unknown
+from inrush.study.document import Node, nearest, unknown
 from inrush.study.io import parse_io
 from inrush.study.keys import keys_table, parse_keys
-from inrush.study.ranges import parse_range, range_of_query, range_param
-from inrush.study.sizes import parse_seconds, parse_size, read_place
+from inrush.study.params import check_lists, check_no_range, parse_param
+from inrush.study.ranges import parse_range, range_of_query
 from inrush.workload import (
-    LOGICAL_TYPES,
     AnswerForm,
     Io,
     Maintain,
@@ -38,23 +37,11 @@ REPEATS: tuple[Repeated, ...] = ("each_row", "until_no_rows")
 SPEECHLESS = ("null", "device")
 #: Engines that may have statements of their own: all others, and one that is not built yet.
 DIALECTS = tuple(engine for engine, module in ENGINES.items() if module not in SPEECHLESS)
-#: Types of a constant that may be the name of a size.
-WHOLE = ("i16", "i32", "i64", "u8", "u16", "u32", "u64")
+KEYS = (
+    "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
+    "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes", "does", "columns",
+)  # fmt: skip
 HOLDS = ("asked", "rows_regenerate", "count_bounds", "oracle", "freshness")
-#: Parameter generator -> its parameters; twin of `ParamGen` in plan/operation.rs.
-PARAM_GENS: Mapping[str, tuple[str, ...]] = {
-    "constant": ("value",),
-    "key": ("column",),
-    "now_minus": ("seconds",),
-    "of_series": ("column", "table", "series"),
-    "range": ("column", "end"),
-    "seen_until": (),
-    "uniform": ("from", "to"),
-}
-#: What a list of keys is drawn by.
-LISTED = ("key", "of_series", "uniform")
-#: Types with values that no statement is given.
-UNBOUND = ("json", "bit")
 TABLE_IN_SQL = re.compile(r"\{(\w+)\}")
 LIKE_SQL = re.compile(r"\b(SELECT|DELETE|UPDATE)\b.*\b(FROM|SET|WHERE)\b", re.IGNORECASE | re.DOTALL)
 
@@ -62,23 +49,19 @@ LIKE_SQL = re.compile(r"\b(SELECT|DELETE|UPDATE)\b.*\b(FROM|SET|WHERE)\b", re.IG
 def parse_operation(
     node: Node, name: str, tables: Mapping[str, Table], names: Sequence[str], sizes: Mapping[str, float]
 ) -> Operation:
-    allowed = (
-        "kind", "table", "params", "keys", "range", "members", "holds", "returns", "may_be_empty", "deletes_before",
-        "deadline_s", "sql", "unsupported", "needs", "about", "file_bytes", "does", "columns",
-    )  # fmt: skip
-    fields = node.fields(allowed, required=("kind",))
+    fields = node.fields(KEYS, required=("kind",))
     named = (fields["kind"].text((*KINDS, BY_KEY), "kind") if "kind" in fields else "") or meant(fields)
     kind: OpKind | Maintain | Io = next((kind for kind in KINDS if kind == named), "query")
     if named == BY_KEY:
-        reasons = by_dialect(fields.get("unsupported"), DIALECTS)
-        return parse_by_key(node, name, fields, tables, sizes, reasons)
+        return parse_by_key(
+            node, name, fields, tables, sizes, by_dialect(fields.get("unsupported"), DIALECTS)
+        )
     for key in fields.keys() & {"does", "columns"}:
         fields[key].problem(f'only kind = "{BY_KEY}" has {key}; remove it')
     table = (fields["table"].text(tables, "table") or None) if "table" in fields else None
     if kind != "maintain" and "needs" in fields:
-        fields["needs"].problem(
-            'only statements of kind = "maintain" are left out by what a server has; remove it'
-        )
+        only = 'only statements of kind = "maintain" are left out by what a server has; remove it'
+        fields["needs"].problem(only)
     if kind == "io":
         return parse_io(node, name, fields, sizes)
     if "file_bytes" in fields:
@@ -88,6 +71,55 @@ def parse_operation(
     texts, answers = statements(fields.get("sql"))
     reasons = by_dialect(fields.get("unsupported"), DIALECTS)
     members = fields["members"].texts(names, "operation", at_least=1) if "members" in fields else ()
+    check_kind(node, kind, fields, texts, members)
+    params = parse_params(fields, table, tables, sizes)
+    key_rows = parse_keys(fields.get("keys"), node, params, table, tables, sizes)
+    for dialect, text in texts.items():
+        check_statement(fields["sql"].at(dialect, text), text, params, tables, table)
+    check_lists(fields, params, texts)
+    promises = parse_promises(fields, params, texts, table, tables)
+    of_table, of_range = tables.get(table or ""), None
+    if kind == "extract":
+        of_range = parse_range(fields, node, params, texts, promises.returns, of_table, sizes)
+    elif kind == "query" and "range" in fields:
+        of_range = range_of_query(fields["range"], params, of_table, sizes)
+    else:
+        check_no_range(fields, params)
+    return Operation(
+        name=name,
+        kind=kind,
+        table=table,
+        params=params,
+        key_rows=key_rows,
+        range=of_range,
+        members=members,
+        holds=promises.holds,
+        returns=promises.returns,
+        compared=promises.compared,
+        may_be_empty=promises.may_be_empty,
+        series=looked_at(fields, params, promises.holds, table, tables),
+        deletes_before=parse_delete(fields, kind, params, table, tables),
+        deadline_s=fields["deadline_s"].number(above=True, default=0.0) if "deadline_s" in fields else 0.0,
+        sql=texts,
+        answers=answers,
+        unsupported=reasons,
+    )
+
+
+def parse_params(
+    fields: Mapping[str, Node], table: str | None, tables: Mapping[str, Table], sizes: Mapping[str, float]
+) -> dict[str, dict[str, Any]]:
+    of_keys = keys_table(fields.get("keys"), table)
+    return {
+        key: parse_param(child, table, tables, sizes, of_keys)
+        for key, child in (fields["params"].members() if "params" in fields else {}).items()
+    }
+
+
+def check_kind(
+    node: Node, kind: str, fields: Mapping[str, Node], texts: Mapping[str, str], members: Sequence[str]
+) -> None:
+    """What an operation of this kind is made of."""
     if kind == "together":
         if not members:
             node.problem("a together needs members = [operations]")
@@ -97,15 +129,26 @@ def parse_operation(
         node.problem("write sql.default, the statement for every engine without its own")
     if kind in ("insert", "together") and texts:
         fields["sql"].problem(f"the statement of kind `{kind}` is the engine's own; remove it")
-    of_keys = keys_table(fields.get("keys"), table)
-    params = {
-        key: parse_param(child, table, tables, sizes, of_keys)
-        for key, child in (fields["params"].members() if "params" in fields else {}).items()
-    }
-    key_rows = parse_keys(fields.get("keys"), node, params, table, tables, sizes)
-    for dialect, text in texts.items():
-        check_statement(fields["sql"].at(dialect, text), text, params, tables, table)
-    check_lists(fields, params, texts)
+
+
+class Promises(NamedTuple):
+    """What answers must hold."""
+
+    holds: tuple[str, ...]
+    #: The table's column behind each column of the answer.
+    returns: tuple[str, ...]
+    #: Parameter -> the column that it is compared with, of those in `returns`.
+    compared: dict[str, str]
+    may_be_empty: bool
+
+
+def parse_promises(
+    fields: Mapping[str, Node],
+    params: Mapping[str, Any],
+    texts: Mapping[str, str],
+    table: str | None,
+    tables: Mapping[str, Table],
+) -> Promises:
     holds = fields["holds"].texts(HOLDS, "promise") if "holds" in fields else ()
     returns: tuple[str, ...] = ()
     if "returns" in fields:
@@ -124,13 +167,18 @@ def parse_operation(
         fields["may_be_empty"].problem("only an answer that promises rows_regenerate may be empty; remove it")
     if "count_bounds" in holds and table not in tables:
         fields["holds"].problem("count_bounds needs `table`")
-    of_range = None
-    if kind == "extract":
-        of_range = parse_range(fields, node, params, texts, returns, tables.get(table or ""), sizes)
-    elif kind == "query" and "range" in fields:
-        of_range = range_of_query(fields["range"], params, tables.get(table or ""), sizes)
-    else:
-        check_no_range(fields, params)
+    of_answers = {name: column for name, column in compared.items() if column in returns}
+    return Promises(holds, returns, of_answers, may_be_empty)
+
+
+def looked_at(
+    fields: Mapping[str, Node],
+    params: Mapping[str, Any],
+    holds: Sequence[str],
+    table: str | None,
+    tables: Mapping[str, Table],
+) -> int:
+    """The series that its parameters are of; one that looks for new rows has one."""
     series = {p["gen"]["series"] for p in params.values() if "series" in p["gen"]}
     looks = [p for p in params.values() if p["gen"]["kind"] == "seen_until"]
     if "freshness" in holds and (table not in tables or len(series) != 1 or len(looks) != 1):
@@ -138,37 +186,27 @@ def parse_operation(
             'freshness needs `table`, parameters of one series ({ gen = "of_series", column = "…", series = 0 }), and one '
             '{ gen = "seen_until" }: its answer is the data times after that, in the first column'
         )
-    deletes = None
-    if "deletes_before" in fields:
-        deletes = fields["deletes_before"].text(params, "parameter") or None
-        if (
-            kind != "execute"
-            or table not in tables
-            or (deletes and params[deletes]["gen"]["kind"] != "now_minus")
-        ):
-            fields["deletes_before"].problem(
-                'a delete by age is kind = "execute" with a `table`, and the parameter is a now_minus'
-            )
-            deletes = None
-    return Operation(
-        name=name,
-        kind=kind,
-        table=table,
-        params=params,
-        key_rows=key_rows,
-        range=of_range,
-        members=members,
-        holds=holds,
-        returns=returns,
-        compared={name: column for name, column in compared.items() if column in returns},
-        may_be_empty=may_be_empty,
-        series=min(series, default=0),
-        deletes_before=deletes,
-        deadline_s=fields["deadline_s"].number(above=True, default=0.0) if "deadline_s" in fields else 0.0,
-        sql=texts,
-        answers=answers,
-        unsupported=reasons,
+    return min(series, default=0)
+
+
+def parse_delete(
+    fields: Mapping[str, Node],
+    kind: str,
+    params: Mapping[str, Any],
+    table: str | None,
+    tables: Mapping[str, Table],
+) -> str | None:
+    """The parameter up to which it deletes, of a delete by age."""
+    if "deletes_before" not in fields:
+        return None
+    deletes = fields["deletes_before"].text(params, "parameter") or None
+    by_age = deletes is None or params[deletes]["gen"]["kind"] == "now_minus"
+    if kind == "execute" and table in tables and by_age:
+        return deletes
+    fields["deletes_before"].problem(
+        'a delete by age is kind = "execute" with a `table`, and the parameter is a now_minus'
     )
+    return None
 
 
 def meant(fields: Mapping[str, Node]) -> str:
@@ -319,97 +357,6 @@ def check_members(nodes: Mapping[str, Node], operations: Mapping[str, Operation]
         for member in operation.members:
             if operations[member].kind != "query":
                 nodes[name].at("members", member).problem("members of a together are queries")
-
-
-def parse_param(
-    node: Node,
-    table: str | None,
-    tables: Mapping[str, Table],
-    sizes: Mapping[str, float],
-    of_keys: str | None = None,
-) -> dict[str, Any]:
-    """{ gen = "…", … } -> {"type": logical type, "gen": {"kind": …, …}}. of_keys: table that keys are rows of."""
-    members = node.members()
-    kind = members["gen"].text(PARAM_GENS, "generator of a parameter") if "gen" in members else ""
-    if not kind:
-        if "gen" not in members:
-            node.problem(f"needs gen = one of {', '.join(PARAM_GENS)}")
-        return {"type": "i64", "gen": {"kind": "constant", "value": 0}}
-    fields = node.fields(
-        ("gen", "type", "list", *PARAM_GENS[kind]),
-        required=[k for k in PARAM_GENS[kind] if k not in ("table", "series") and kind != "range"],
-    )
-    gen: dict[str, Any] = {"kind": kind}
-    logical = "time_ms" if kind in ("now_minus", "seen_until") else "i64"
-    if kind == "now_minus" and "seconds" in fields:
-        named = isinstance(fields["seconds"].value, str)
-        seconds = parse_seconds(fields["seconds"], sizes) if named else fields["seconds"].number()
-        gen["seconds"] = min(seconds, 1e9)
-    elif kind == "of_series":
-        source = fields["table"].text(tables, "table") if "table" in fields else (table or "")
-        gen["table"] = source
-        columns = {c.name: c.type for c in tables[source].columns} if source in tables else {}
-        gen["column"] = fields["column"].text(columns, "column") if "column" in fields else ""
-        if "series" in fields:
-            most = tables[source].series - 1 if source in tables else 0
-            gen["series"] = read_place(fields["series"], sizes)
-            if gen["series"] > most:
-                fields["series"].problem(f"the table has the series 0 to {most:,}")
-                gen["series"] = 0
-        logical = columns.get(gen["column"], logical)
-    elif kind == "key" and "column" in fields:
-        columns = {c.name: c.type for c in tables[of_keys].columns} if of_keys and of_keys in tables else {}
-        gen |= {"table": of_keys or "", "column": fields["column"].text()}
-        logical = columns.get(gen["column"], logical)
-        if logical in UNBOUND:
-            fields["column"].problem(
-                f"a value of type {logical} is no parameter; find the row by another column"
-            )
-    elif kind == "range":
-        gen, logical = range_param(fields, node, tables.get(table or ""))
-    elif kind == "uniform":
-        gen |= {key: fields[key].integer(*I64) for key in ("from", "to") if key in fields}
-        if gen.get("from", 0) > gen.get("to", 0):
-            node.problem("`from` is above `to`; swap them")
-    elif kind == "constant" and "value" in fields:
-        of_size = (
-            "type" in fields and isinstance(fields["value"].value, str) and fields["type"].value in WHOLE
-        )
-        gen["value"] = parse_size(fields["value"], sizes) if of_size else plain(fields["value"])
-        logical = (
-            "text" if isinstance(gen["value"], str) else "f64" if isinstance(gen["value"], float) else "i64"
-        )
-    if "type" in fields:
-        logical = fields["type"].text(LOGICAL_TYPES, "type") or logical
-    parameter: dict[str, Any] = {"type": logical, "gen": gen}
-    if "list" in fields and fields["list"].flag():
-        if kind not in LISTED:
-            fields["list"].problem(f"keys of a list are drawn, by gen = {' or '.join(LISTED)}; remove it")
-        parameter["list"] = True
-    return parameter
-
-
-def check_no_range(fields: Mapping[str, Node], params: Mapping[str, Any]) -> None:
-    """Of an operation that has no range, or must not have one."""
-    if "range" in fields:
-        fields["range"].problem("only an extract and a query ask for a range; remove it")
-    for name, param in params.items():
-        if param["gen"]["kind"] == "range":
-            fields["params"].at(name, "range").problem(
-                "a parameter of a range needs one: range = { rows = N } of the operation"
-            )
-
-
-def check_lists(fields: Mapping[str, Node], params: Mapping[str, Any], texts: Mapping[str, str]) -> None:
-    """At most one list an operation, so that a call has a number of keys; and SQL compares it as one. How another
-    engine's own statement writes it is known to its twin (`Dialect.list_form`)."""
-    lists = [name for name, param in params.items() if param.get("list")]
-    if len(lists) > 1:
-        fields["params"].at(lists[1], True).problem("an operation has one list of keys; remove the other")
-    for name in lists:
-        text = texts.get("default", "")
-        if text and not re.search(rf"\bIN\s*\(\s*:{re.escape(name)}\s*\)", text, re.IGNORECASE):
-            fields["sql"].at("default", text).problem(f"a list is compared as key IN (:{name})")
 
 
 def check_statement(

@@ -65,23 +65,30 @@ def parse_range(
         operation.problem(
             f"`identity` of {table.name} holds no {found.time}; ranges are of tables that a series and a time identify"
         )
+    check_answer(fields, operation, texts, returns, found.time)
+    return found
+
+
+def check_answer(
+    fields: Mapping[str, Node], operation: Node, texts: Mapping[str, str], returns: Sequence[str], time: str
+) -> None:
+    """All rows of the range, sorted by their time, each column once."""
     where = fields.get("returns", operation)
     if not returns:
         operation.problem("needs `returns`: the table's column behind each column of the answer")
-    elif found.time not in returns:
-        where.problem(f"the answer is sorted by {found.time}, and does not show it; add it")
+    elif time not in returns:
+        where.problem(f"the answer is sorted by {time}, and does not show it; add it")
     if len(set(returns)) < len(returns):
         where.problem("a column stands there twice; remove one")
     for dialect, text in texts.items():
         if not re.search(r"\bORDER\s+BY\b", text, re.IGNORECASE):
             fields["sql"].at(dialect, text).problem(
-                f"without ORDER BY rows come in any order; an extract is sorted by {found.time}"
+                f"without ORDER BY rows come in any order; an extract is sorted by {time}"
             )
         if re.search(r"\bLIMIT\b", text, re.IGNORECASE):
             fields["sql"].at(dialect, text).problem(
                 "an extract is held to all rows of its range; remove LIMIT"
             )
-    return found
 
 
 def range_of_query(

@@ -192,36 +192,38 @@ def parse_role(
     if inserts and len(operations) > 1:
         node.problem("an insert is a role of its own; give the other operations to another role")
     if inserts:
-        own = workload.operations[inserts[0]].table
-        generated = [
-            t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None
-        ]
-        timed = next((key for key in DUE if key in fields), None)
-        if "rows" not in fields and timed is None and generated:
-            node.problem(
-                "a role that inserts needs `rows`, { total = N } or { per_session = N }, or `samples`, { count = N }, or "
-                "`events`, { per_s = N, for_s = S }"
-            )
-        if timed is not None:
-            for key in ("rows", "schedule", *(other for other in DUE if other != timed)):
-                if key in fields:
-                    fields[key].problem(
-                        f"{timed} say how many rows there are and when they are due; remove it"
-                    )
-            if [t for t in written(role, own) if t in workload.tables and t not in generated]:
-                fields[timed].problem("rows of files are not due at a known time; write rows")
-        for key, there in (("batch_rows", role.batch_rows or role.samples), ("table", role.table or own)):
-            if not there and key not in fields:
-                node.problem(f"a role that inserts needs `{key}`")
-        if "calls" in fields:
-            fields["calls"].problem("a role that inserts has rows, not calls")
-        if "until" in fields:
-            fields["until"].problem("a role that inserts ends when its rows are in; remove it")
+        check_insert(node, fields, role, workload.operations[inserts[0]].table, workload)
     elif operations:
         for key in ("rows", "batch_rows", *DUE):
             if key in fields:
                 fields[key].problem("only a role that inserts has it; remove it")
     return role
+
+
+def check_insert(
+    node: Node, fields: Mapping[str, Node], role: Role[FromFactor], own: str | None, workload: Workload
+) -> None:
+    """A role that inserts says how many rows it has and when they are due. own: table of its operation."""
+    generated = [t for t in written(role, own) if t in workload.tables and workload.tables[t].files is None]
+    timed = next((key for key in DUE if key in fields), None)
+    if "rows" not in fields and timed is None and generated:
+        node.problem(
+            "a role that inserts needs `rows`, { total = N } or { per_session = N }, or `samples`, { count = N }, or "
+            "`events`, { per_s = N, for_s = S }"
+        )
+    if timed is not None:
+        for key in ("rows", "schedule", *(other for other in DUE if other != timed)):
+            if key in fields:
+                fields[key].problem(f"{timed} say how many rows there are and when they are due; remove it")
+        if [t for t in written(role, own) if t in workload.tables and t not in generated]:
+            fields[timed].problem("rows of files are not due at a known time; write rows")
+    for key, there in (("batch_rows", role.batch_rows or role.samples), ("table", role.table or own)):
+        if not there and key not in fields:
+            node.problem(f"a role that inserts needs `{key}`")
+    if "calls" in fields:
+        fields["calls"].problem("a role that inserts has rows, not calls")
+    if "until" in fields:
+        fields["until"].problem("a role that inserts ends when its rows are in; remove it")
 
 
 def check_io(

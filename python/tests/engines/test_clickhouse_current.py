@@ -18,7 +18,7 @@ import pytest
 
 from inrush.engines.base.durability_level import Survives
 from inrush.engines.base.instance import Target
-from inrush.engines.servers import life
+from inrush.engines.servers import life, ports
 from inrush.targets.deployment import Deployment
 
 from . import test_contract as contract
@@ -84,7 +84,7 @@ def clickhouse() -> Iterator[Target]:
 @contextlib.contextmanager
 def served(python: str, path: Path) -> Iterator[int]:
     """Its port, until the end of the block."""
-    port, log = life.free_port(), path / "log"
+    port, log = ports.free_port(), path / "log"
     with log.open("wb") as out:
         process = subprocess.Popen([python, SERVER, path / "data", str(port)], stdout=out, stderr=out)
     try:

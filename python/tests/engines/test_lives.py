@@ -12,7 +12,7 @@ import pytest
 
 from inrush.engines import ENGINES, server
 from inrush.engines.base.instance import Cold, Instance, Stop, Target
-from inrush.engines.servers import life, page_cache
+from inrush.engines.servers import life, page_cache, ports
 from inrush.engines.servers.own_server import OwnServer
 from inrush.errors import TargetError, UsageError
 from inrush.targets.server_processes import found_server
@@ -52,7 +52,7 @@ def begun(own: OwnServer, folder: Path) -> Instance:
 
 
 def listens(instance: Instance) -> bool:
-    return not life.is_free(instance.port)
+    return not ports.is_free(instance.port)
 
 
 @SWIFT
@@ -149,10 +149,10 @@ def test_a_port_that_another_server_has_taken_is_left_to_it(
 ) -> None:
     """The other one is of the same kind: its answers are no sign that ours is ready."""
     other = begun(own, folder / "other")
-    ports, free = [other.port], life.free_port
-    monkeypatch.setattr(life, "free_port", lambda: ports.pop() if ports else free())
+    chosen, free = [other.port], ports.free_port
+    monkeypatch.setattr(ports, "free_port", lambda: chosen.pop() if chosen else free())
     instance = begun(own, folder)
-    assert not ports and instance.port != other.port
+    assert not chosen and instance.port != other.port
     assert listens(instance) and listens(other)
     own.stop(instance, Stop.CLEAN)
     own.stop(other, Stop.CLEAN)

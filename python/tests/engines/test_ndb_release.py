@@ -13,7 +13,7 @@ import pytest
 from inrush.engines.ndb import build as ndb_build
 from inrush.engines.ndb import release as ndb_release
 from inrush.engines.ndb.release import BINDING, HOME, TARBALL, ClusterPrograms
-from inrush.engines.servers import debian
+from inrush.engines.servers import apt
 from inrush.errors import TargetError
 
 PROGRAM = "#!/bin/sh\necho 'MySQL distrib mysql-{version} ndb-{version}, for Linux'\n"
@@ -210,10 +210,10 @@ def test_the_source_that_was_tried_is_taken_and_where_it_has_gone_the_one_that_i
     def gone(file: str, sha256: str, into: Path) -> Path:
         raise TargetError("404")
 
-    monkeypatch.setattr(debian, "fetch_source", listed)
-    monkeypatch.setattr(debian, "fetch_pool", lambda file, sha256, into: into / file.rpartition("/")[2])
+    monkeypatch.setattr(apt, "fetch_source", listed)
+    monkeypatch.setattr(apt, "fetch_pool", lambda file, sha256, into: into / file.rpartition("/")[2])
     assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.2.orig.tar.gz"
-    monkeypatch.setattr(debian, "fetch_pool", gone)
+    monkeypatch.setattr(apt, "fetch_pool", gone)
     assert ndb_build.fetched(tmp_path).name == "mysql-9.7_9.7.9.orig.tar.gz"
 
 

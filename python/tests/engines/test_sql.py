@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from inrush.engines import server
-from inrush.engines.base import sql
+from inrush.engines.base import checksum, sql
 from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.workload import Column, Operation, Table
 
@@ -78,7 +78,7 @@ def test_every_whole_column_is_multiplied_with_the_first_two_keys_once() -> None
         tuple(Column(name, "u64") for name in ("guid", "port", "at", "x")),
         identity=("guid", "port", "at"),
     )
-    items = sql.checksum_items(table, unsigned_is_signed=True)
+    items = checksum.checksum_items(table, unsigned_is_signed=True)
     pairs = [(i["key"], i["value"]) for i in items if i["kind"] == "product"]
     assert pairs == [("guid", "port"), ("guid", "at"), ("guid", "x"), ("port", "at"), ("port", "x")]
 
@@ -92,10 +92,10 @@ def test_floats_are_summed_only_when_their_fraction_is_known() -> None:
             Column("c", "f32", gen={}),
         ),
     )
-    items = [dict(i) for i in sql.checksum_items(table, False) if i["kind"] == "sum_scaled"]
+    items = [dict(i) for i in checksum.checksum_items(table, False) if i["kind"] == "sum_scaled"]
     assert items == [
         {"kind": "sum_scaled", "column": "a", "bits": 20},
-        {"kind": "sum_scaled", "column": "c", "bits": sql.DEFAULT_FLOAT_BITS},
+        {"kind": "sum_scaled", "column": "c", "bits": checksum.DEFAULT_FLOAT_BITS},
     ]
 
 

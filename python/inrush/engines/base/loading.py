@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar
+from abc import ABC
+from collections.abc import Collection, Mapping, Sequence
+from typing import ClassVar
 
 from inrush.border.plan import ChecksumItem, ValueHash
 from inrush.border.statement import text_of
+from inrush.engines.base.checksum import ChecksumFigures, load_items
 from inrush.engines.base.plans import Proof, TablePlan
 from inrush.engines.base.sampled import SampledColumns
-from inrush.engines.base.sql import load_items, quote
+from inrush.engines.base.sql import quote
 from inrush.workload import Column, Table
 
 
@@ -67,16 +68,13 @@ class Loading(ABC):
 
     #: The engine's function of `ValueHash` for texts and floats; `read_back`: it has none.
     hashing: ClassVar[ValueHash] = "read_back"
+    figures: ClassVar[ChecksumFigures]
     #: Unsigned numbers of 64 bits are stored with their bits reinterpreted.
     unsigned_is_signed: ClassVar[bool] = False
     #: Most figures of one row of an answer; None: as many as a table has.
     row_figures: ClassVar[int | None] = None
     #: Blanks at the end of a `char(n)` do not count.
     pads_texts: ClassVar[bool] = False
-
-    @abstractmethod
-    def figure(self, item: Mapping[str, Any], column: Callable[[str], Column]) -> str:
-        """One figure of a checksum query (`ChecksumItem`) as the engine's aggregate."""
 
     def proof(
         self, table: Table, name: str, declared: Mapping[str, str], loose: Collection[str] = ()
@@ -99,7 +97,9 @@ class Loading(ABC):
         Items of hash `read_back` are in none: no SQL computes them. Of more than `row_figures` it has several rows, each with
         its number in front: one statement sees one state of the table.
         """
-        figures = [self.figure(item, table.column) for item in items if item.get("hash") != "read_back"]
+        figures = [
+            self.figures.figure(item, table.column) for item in items if item.get("hash") != "read_back"
+        ]
         if self.row_figures is None or len(figures) <= self.row_figures:
             return f"SELECT {', '.join(figures)} FROM {name}"
         width = self.row_figures - 1

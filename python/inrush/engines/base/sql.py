@@ -1,19 +1,15 @@
-"""What the SQL twins share: quoting, parameters, table names, and the checksum query of a proof. All pure."""
+"""What the SQL twins share: quoting, parameters, types and names of tables. All pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import Any
 
 from inrush.border import address
-from inrush.border.plan import ChecksumItem, Product, ValueHash
-from inrush.engines.base.plans import OpPlan, Proof, TablePlan, Unsupported
-from inrush.workload import FLOAT_TYPES, SPELLED, TYPES, Column, Operation, Table, holding
+from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
+from inrush.workload import SPELLED, TYPES, Column, Operation, Table
 
-#: A `ChecksumItem`, for the dialects that read one.
-Item = Mapping[str, Any]
 #: Table of a lock.
 HOLDER = "inrush_holder"
 #: What names of locks begin with.
@@ -21,19 +17,7 @@ LOCK = "inrush_lock_"
 #: Physical name and columns of a table -> text of an insert into it.
 Insert = Callable[[str, tuple[str, ...]], str]
 
-#: Fractional bits of a generated float whose generator does not say: value = k * 2**-bits. Twin of DEFAULT_BITS in rows.
-DEFAULT_FLOAT_BITS = 8
-#: The checksum query multiplies every value with this many key columns, so that a value moved to another row shows.
-PRODUCT_KEYS = 2
-
-WHOLE_TYPES = frozenset(holding("signed", "unsigned", "bits", "time"))
-#: Types with values that a function of `ValueHash` is asked for, and that no other sum holds.
-HASHED_TYPES = frozenset({*SPELLED, "decimal"} - {"date"})
-#: A whole row as a number: what its values are divided by, and stands for NULL. Twin of rust/rows/src/rows/row_sum.rs.
-ROW_DIVISOR = 2**31 - 1
 BITS = re.compile(r"bit(?:\((\d+)\))?")
-#: Types whose values end in blanks that are not theirs.
-PADDED = re.compile(r"(char|character|bpchar)(\(|$)")
 
 # What a colon or a brace may hide in: text, quoted name, comment, cast. Only the last two groups are ours.
 _TOKEN = re.compile(
@@ -227,149 +211,3 @@ def holder_table(namespace: str, holder: str, storage: str = "") -> str:
 
 def ask_holder(namespace: str) -> str:
     return f"SELECT holder FROM {quote(namespace)}.{HOLDER}"
-
-
-# --- the checksum query of a proof -------------------------------------------------------------------------------
-
-
-def checksum_items(
-    table: Table,
-    unsigned_is_signed: bool,
-    hashing: ValueHash | None = None,
-    hashed: Collection[str] = HASHED_TYPES,
-    lengths: Collection[str] = ("text",),
-) -> tuple[ChecksumItem, ...]:
-    """What engine and generator both count and sum.
-
-    unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
-    hashing: the engine's function of `ValueHash`, for values of types in `hashed`; without one they are proven by the
-    read-back alone. lengths: types whose values the engine keeps as the bytes that were sent, so that it can sum their
-    lengths.
-    Floats from files are not summed: only generated ones are known to be k * 2**-bits. Nor are columns with NaN or an
-    infinity, whose sum would be one.
-    """
-    items: list[ChecksumItem] = [{"kind": "rows"}]
-    for column in table.columns:
-        name = column.name
-        items += _counted(column, unsigned_is_signed)
-        if column.type in FLOAT_TYPES and column.gen is not None and not column.not_finite:
-            items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
-        elif column.type in lengths:
-            items.append({"kind": "sum_length", "column": name})
-        elif column.type in hashed and hashing is not None:
-            items.append({"kind": "sum_hash", "column": name, "hash": hashing})
-    return (*items, *_products(table))
-
-
-def load_items(
-    table: Table,
-    hashing: ValueHash,
-    unsigned_is_signed: bool,
-    declared: Mapping[str, str],
-    loose: Collection[str] = (),
-) -> tuple[ChecksumItem, ...]:
-    """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
-
-    hashing: the engine's function of `ValueHash` in rust/rows/src/rows/value_hash.rs, for texts and floats. Lists have none, and
-    are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
-    whose values the database may round, which are in no figure of rows.
-    """
-    items: list[ChecksumItem] = [{"kind": "rows"}]
-    trimmed = []
-    for column in table.columns:
-        name = column.name
-        items += _counted(column, unsigned_is_signed)
-        if column.type in WHOLE_TYPES:
-            continue
-        if column.type == "bool":
-            items.append({"kind": "count_true", "column": name})
-        elif column.type.startswith("list"):
-            items.append({"kind": "sum_hash", "column": name, "hash": "read_back"})
-        else:
-            padded = PADDED.match(declared.get(name, "").lower()) is not None
-            trimmed += [name] if padded else []
-            items.append({"kind": "sum_hash", "column": name, "hash": hashing, "trimmed": padded})
-    readable = hashing == "read_back"
-    in_rows = [
-        c for c in table.columns if c.name not in loose and (readable or not c.type.startswith("list"))
-    ]
-    if len(in_rows) > 1:  # two values of a single column cannot change places
-        unsigned = [c.name for c in in_rows if c.type == "u64" and not unsigned_is_signed]
-        items.append(
-            {
-                "kind": "sum_rows",
-                "hash": hashing,
-                "columns": [c.name for c in in_rows],
-                "unsigned": unsigned,
-                "trimmed": [name for name in trimmed if name not in loose],
-            }
-        )
-    return tuple(items)
-
-
-def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
-    """The values of a column that may be NULL, and both halves of a whole number."""
-    items: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
-    if column.type in WHOLE_TYPES:
-        signed = unsigned_is_signed or column.type not in ("u64", "bit")
-        items.append({"kind": "sum_low", "column": column.name})
-        items.append({"kind": "sum_high", "column": column.name, "signed": signed})
-    return items
-
-
-def row_weights(columns: int) -> list[int]:
-    """What the remainders of so many columns are multiplied by. Twin of rust/rows/src/rows/row_sum.rs."""
-    return [pow(48_271, k + 1, 1_048_573) for k in range(columns)]
-
-
-def row_number(item: Item, column: Callable[[str], Column], remainder: Callable[[Column], str]) -> str:
-    """The number of a row, below 2^63 for 4,096 columns.
-
-    remainder: a value, or its hash, modulo `ROW_DIVISOR` with the sign of the dividend, which stands for NULL itself; as an
-    integer of 64 bits.
-    """
-    names = item["columns"]
-    return " + ".join(
-        f"{weight} * {remainder(column(name))}"
-        for weight, name in zip(row_weights(len(names)), names, strict=True)
-    )
-
-
-def float_bits(column: Column) -> int:
-    """Fractional bits of a generated float column."""
-    return int((column.gen or {}).get("bits", DEFAULT_FLOAT_BITS))
-
-
-def _products(table: Table) -> tuple[Product, ...]:
-    whole = [c.name for c in table.columns if c.type in WHOLE_TYPES]
-    keys = [name for name in table.identity if name in whole][:PRODUCT_KEYS] or whole[:1]
-    return tuple(
-        {"kind": "product", "key": key, "value": value}
-        for k, key in enumerate(keys)
-        for value in whole
-        if value not in keys[: k + 1]
-    )
-
-
-def proof(
-    table: Table,
-    plan: TablePlan,
-    expression: Callable[[Item, Callable[[str], Column]], str],
-    unsigned_is_signed: bool,
-    hashing: ValueHash | None = None,
-    hashed: Collection[str] = HASHED_TYPES,
-    lengths: Collection[str] = ("text",),
-    read_column: Callable[[Column], str] = lambda column: quote(column.name),
-) -> Proof:
-    """Screen and read-back; `expression` gives one item as an SQL aggregate in the engine's dialect.
-
-    Sums are wrapped so that an empty table gives 0, as the generator's twin does. hashing, hashed, lengths: as of `checksum_items`.
-    read_column: a column as the read-back selects it.
-    """
-    items = checksum_items(table, unsigned_is_signed, hashing, hashed, lengths)
-    figures = (expression(item, table.column) for item in items)
-    return Proof(
-        checksum_query=f"SELECT {', '.join(figures)} FROM {plan.name}",
-        items=items,
-        read_back=f"SELECT {', '.join(map(read_column, table.columns))} FROM {plan.name}",
-    )

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import ClassVar
 
 from inrush.engines.base import http, row_calls, sql
+from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.page_counters import PageCounters
@@ -20,7 +21,7 @@ from inrush.engines.base.protocol_probe import Protocol
 from inrush.engines.base.sql import literal, quote
 from inrush.engines.base.twin import Twin
 from inrush.engines.base.versions import number_of
-from inrush.engines.clickhouse.checksum import figure
+from inrush.engines.clickhouse.checksum import ClickhouseFigures
 from inrush.engines.clickhouse.cluster import ClickhouseCluster
 from inrush.engines.clickhouse.life import OF_TABLES, ClickhouseLife, folder_of_data
 from inrush.engines.clickhouse.load import ClickhouseLoading
@@ -162,7 +163,9 @@ class Clickhouse(Twin):
         )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="city_hash64", hashed=HASHED)
+        return proof(
+            table, plan, ClickhouseFigures(), unsigned_is_signed=False, hashing="city_hash64", hashed=HASHED
+        )
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))

@@ -11,7 +11,7 @@ from xml.sax.saxutils import escape
 
 from inrush.engines.base.instance import Instance, Release
 from inrush.engines.clickhouse import shards as clickhouse_shards
-from inrush.engines.servers import debian, life, private, secret
+from inrush.engines.servers import debian, life, ports, private, secret
 from inrush.engines.servers.own_server import OwnServer, ServerPlace
 
 CLICKHOUSE = {
@@ -78,7 +78,7 @@ class ClickhouseLife(OwnServer):
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # As before, where it is free: a server in front knows its shards by this port.
         last = native_port(place.data)
-        native = last if last and life.is_free(last) else life.free_port()
+        native = last if last and ports.is_free(last) else ports.free_port()
         password = secret.of(place.data)
         private.write(place.data / "config.xml", config(place, native, password), place.user)
         private.write(place.data / "users.xml", users(place.settings, password), place.user)

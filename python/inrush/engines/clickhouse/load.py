@@ -5,14 +5,14 @@ What `--create` makes differs in its times, in NULL and in the order of rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 from inrush.engines.base.loading import Loading
 from inrush.engines.base.plans import TablePlan
 from inrush.engines.base.sampled import SampledColumns
-from inrush.engines.base.sql import Item, literal, quote
-from inrush.engines.clickhouse.checksum import figure, hashed
+from inrush.engines.base.sql import literal, quote
+from inrush.engines.clickhouse.checksum import ClickhouseFigures, digits
 from inrush.engines.clickhouse.tables import number_of
 from inrush.workload import Column, Table
 
@@ -52,6 +52,7 @@ METHODS = ("rowbinary",)
 
 
 class ClickhouseLoading(Loading):
+    figures = ClickhouseFigures()
     hashing = "city_hash64"
     pads_texts = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
@@ -94,7 +95,7 @@ class ClickhouseLoading(Loading):
     def read_column(self, column: Column) -> str:
         number, name = number_of(column), quote(column.name)
         if column.type == "bytes":
-            return f"{hashed(column)} AS {name}"
+            return f"{digits(column)} AS {name}"
         return name if number is None else f"{number}({name}) AS {name}"
 
     def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:
@@ -107,9 +108,6 @@ class ClickhouseLoading(Loading):
         where = f"database = {literal(schema) if schema else 'currentDatabase()'} AND name = {literal(table)}"
         why = "its engine is Distributed, which stores rows later and elsewhere; `inrush load --into` that server finds its shards"
         return f"SELECT {literal(why)} FROM system.tables WHERE {where} AND engine = 'Distributed'"
-
-    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
-        return figure(item, column)
 
 
 def has_ticks(column: Column, sampled: SampledColumns) -> bool:

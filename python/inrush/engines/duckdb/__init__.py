@@ -6,19 +6,21 @@ A namespace is a schema with a mark in it.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
 from inrush.engines.base import row_calls, sql
+from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.loading import Loading
 from inrush.engines.base.page_counters import PageCounters
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
-from inrush.engines.base.sql import Item, file_of, literal, quote
+from inrush.engines.base.sql import file_of, literal, quote
 from inrush.engines.base.twin import NoDatabase, Twin
+from inrush.engines.duckdb.checksum import DuckDBFigures
 from inrush.engines.duckdb.memory import DuckDBInMemory
 from inrush.errors import TargetError
 from inrush.extras import need
@@ -87,6 +89,7 @@ FSYNC = "fsync_mode"
 
 
 class DuckDBLoading(Loading):
+    figures = DuckDBFigures()
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
@@ -99,9 +102,6 @@ class DuckDBLoading(Loading):
 
     def raw_columns(self, table: Table) -> Mapping[str, int]:
         return {c.name: 0 for c in table.columns if c.type == "bytes"}
-
-    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
-        return _figure(item, column)
 
     def read_column(self, column: Column) -> str:
         return read_column(column)
@@ -187,8 +187,13 @@ class DuckDB(Twin):
         return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(
-            table, plan, _figure, unsigned_is_signed=False, lengths=("text", "json"), read_column=read_column
+        return proof(
+            table,
+            plan,
+            DuckDBFigures(),
+            unsigned_is_signed=False,
+            lengths=("text", "json"),
+            read_column=read_column,
         )
 
     def instant(self, column: Column, at_ns: int) -> str | None:
@@ -273,42 +278,3 @@ def _table_size(plan: TablePlan) -> str:
         f"SELECT {literal('table:' + plan.name)}, coalesce(count(DISTINCT block) * any_value(block_size), 0) "
         f"FROM ({blocks}), pragma_database_size()"
     )
-
-
-def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query, as text: sums are 128-bit integers, which Arrow has not."""
-    kind = item["kind"]
-    if kind == "rows":
-        return "count(*)"
-    if kind == "product":
-        key, value = (_bits(column(item[name])) for name in ("key", "value"))
-        return _sum(f"({key} & 65535)::BIGINT * ({value} & 65535)::BIGINT")
-    name = quote(item["column"])
-    if kind == "not_null":
-        return f"count({name})"
-    if kind == "count_true":
-        return f"count(*) FILTER (WHERE {name})"
-    if kind == "sum_low":
-        return _sum(f"{_bits(column(item['column']))} & 4294967295")
-    if kind == "sum_high":
-        return _sum(f"{_bits(column(item['column']))} >> 32")
-    if kind == "sum_scaled":
-        # Scaling by a power of two is exact, so the cast rounds no generated value.
-        return _sum(f"({name}::DOUBLE * {2 ** item['bits']})::HUGEINT")
-    return _sum(f"strlen({name})")
-
-
-def _bits(column: Column) -> str:
-    """The 64 bits of a whole value."""
-    name = quote(column.name)
-    if column.type == "time_ms":
-        return f"epoch_ms({name})"
-    if column.type == "time_us":
-        return f"epoch_us({name})"
-    if column.type == "bit":
-        return f"{name}::UBIGINT"
-    return name if column.type == "u64" else f"{name}::BIGINT"
-
-
-def _sum(term: str) -> str:
-    return f"coalesce(sum({term}), 0)::VARCHAR"

@@ -17,11 +17,11 @@ from typing import Any, ClassVar
 from inrush.border.plan import ChecksumItem, Directives, Pick, Statement
 from inrush.border.statement import statement
 from inrush.engines.base import http, row_calls, sql
+from inrush.engines.base.checksum import WHOLE_TYPES, Item
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.plans import Ask, OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.base.protocol_probe import Protocol
-from inrush.engines.base.sql import Item
 from inrush.engines.base.twin import Twin
 from inrush.engines.influxdb.life import InfluxdbLife
 from inrush.workload import DRAWN_LISTS, AnswerForm, Column, Operation, Table
@@ -320,7 +320,7 @@ def checksum_items(table: Table) -> tuple[ChecksumItem, ...]:
             continue
         if column.nullable:
             items.append({"kind": "not_null", "column": column.name})
-        if column.type in sql.WHOLE_TYPES:
+        if column.type in WHOLE_TYPES:
             items.append({"kind": "sum_wrapped", "column": column.name})
     return tuple(items)
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from inrush.engines.base.instance import Instance, Release
-from inrush.engines.servers import debian, life, private, secret
+from inrush.engines.servers import debian, life, ports, private, secret
 from inrush.engines.servers.own_server import OwnServer, ServerPlace
 from inrush.errors import TargetError
 
@@ -48,7 +48,7 @@ class InfluxdbLife(OwnServer):
 
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         file = place.data / "influxdb.conf"
-        private.write(file, config(place, life.free_port()), place.user)
+        private.write(file, config(place, ports.free_port()), place.user)
         return [self.program(place.release), "run", "-config", file]
 
     def setting_name(self, name: str) -> str:

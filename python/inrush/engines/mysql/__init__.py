@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from inrush.border.plan import DetailedStatement, Statement
 from inrush.engines.base import row_calls, sql
+from inrush.engines.base.checksum import HASHED_TYPES, proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import TRANSPORTS
 from inrush.engines.base.page_counters import PageCounters
@@ -21,7 +22,7 @@ from inrush.engines.base.plans import TLS, OpPlan, Probes, Proof, TablePlan, Uns
 from inrush.engines.base.protocol_probe import Protocol
 from inrush.engines.base.sql import Insert, bits_of, quote
 from inrush.engines.base.twin import Twin
-from inrush.engines.mysql.checksum import figure
+from inrush.engines.mysql.checksum import MysqlFigures
 from inrush.engines.mysql.life import MariadbLife, MysqlLife
 from inrush.engines.mysql.load import MariadbLoading, MysqlLoading
 from inrush.engines.mysql.tables import create_table, declared, literal
@@ -158,7 +159,7 @@ class Mysql(Twin):
     }
     known_losses: ClassVar[Mapping[str, str]] = LOSSES
     #: Types that a hash is summed of.
-    hashed: ClassVar[frozenset[str]] = sql.HASHED_TYPES
+    hashed: ClassVar[frozenset[str]] = HASHED_TYPES
     #: Where a connection reads its own status.
     session_status: ClassVar[str] = "performance_schema.session_status"
 
@@ -227,7 +228,9 @@ class Mysql(Twin):
         return self.name
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=False, hashing="crc32", hashed=self.hashed)
+        return proof(
+            table, plan, MysqlFigures(), unsigned_is_signed=False, hashing="crc32", hashed=self.hashed
+        )
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMP '{sql.instant_text(at_ns).removesuffix('+00')}'"
@@ -287,7 +290,7 @@ class Mariadb(Mysql):
     least_version = "10.11"
     years: ClassVar[Mapping[str, int]] = {"10.11": 2023, "11.4": 2024, "11.8": 2025}
     most_scale = 38
-    hashed = sql.HASHED_TYPES | {"json"}
+    hashed = HASHED_TYPES | {"json"}
     known_losses: ClassVar[Mapping[str, str]] = {
         **LOSSES,
         "json": "documents are texts that the engine checks: kept as they were written",

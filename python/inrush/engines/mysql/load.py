@@ -6,14 +6,14 @@ The length of a text that `--create` declares follows the longest text sampled.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from inrush.engines.base.loading import Loading, information_schema
 from inrush.engines.base.plans import TablePlan
 from inrush.engines.base.sampled import SampledColumns
-from inrush.engines.base.sql import Item, quote
-from inrush.engines.mysql.checksum import digits, figure
+from inrush.engines.base.sql import quote
+from inrush.engines.mysql.checksum import MysqlFigures, digits
 from inrush.engines.mysql.tables import create_table, literal
 from inrush.workload import SPELLED, Column, Table
 
@@ -69,6 +69,7 @@ LENGTH = re.compile(r"(?:VAR)?CHAR\((\d+)\)")
 
 
 class MysqlLoading(Loading):
+    figures = MysqlFigures()
     hashing = "crc32"
     pads_texts = True
     transactional = True
@@ -121,9 +122,6 @@ class MysqlLoading(Loading):
             f"WHERE t.table_schema = {literal(schema) if schema else 'DATABASE()'} AND t.table_name = {literal(table)} "
             "AND COALESCE(e.transactions, 'NO') <> 'YES'"
         )
-
-    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
-        return figure(item, column)
 
 
 class MariadbLoading(MysqlLoading):

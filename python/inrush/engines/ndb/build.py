@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from inrush.engines.servers import debian, life
+from inrush.engines.servers import apt, life
 from inrush.errors import TargetError
 
 Note = Callable[[str], object]
@@ -75,9 +75,9 @@ def built(work: Path, otherwise: str, note: Note) -> tuple[Path, str]:
 def fetched(work: Path) -> Path:
     """The source that was tried, while the mirror has it; else the one that the suite lists now. Raises TargetError."""
     try:
-        return debian.fetch_pool(TRIED, TRIED_SHA256, work)
+        return apt.fetch_pool(TRIED, TRIED_SHA256, work)
     except TargetError:
-        debian.fetch_source(SUITE, PACKAGE, work)
+        apt.fetch_source(SUITE, PACKAGE, work)
     return next(path for path in work.glob(f"{PACKAGE}_*.orig.tar.*") if path.suffix != ".asc")
 
 

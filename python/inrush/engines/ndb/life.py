@@ -13,7 +13,7 @@ from inrush.engines.ndb import config as ndb_config
 from inrush.engines.ndb import management as ndb_management
 from inrush.engines.ndb import sql as ndb_sql
 from inrush.engines.ndb.release import HINT, ClusterPrograms
-from inrush.engines.servers import life, ports, private, profiles, server_limits
+from inrush.engines.servers import ports, private, profiles, server_limits
 from inrush.engines.servers.own_server import PROFILE, STOP_S, OwnServer, ServerPlace, ServerProcess
 from inrush.errors import TargetError, UsageError
 
@@ -280,7 +280,7 @@ def free_ports(count: int) -> list[int]:
     """So many different ones."""
     found: dict[int, None] = {}
     while len(found) < count:
-        found[life.free_port()] = None
+        found[ports.free_port()] = None
     return list(found)
 
 

@@ -18,9 +18,8 @@ from inrush.engines.base.instance import Instance, Release
 from inrush.engines.mysql import life as mysql_life
 from inrush.engines.mysql.life import FIRST, MysqlLife, folders, greets
 from inrush.engines.ndb.release import HOME, SQL_FOLDER, SQL_PROGRAM
-from inrush.engines.servers import life, private, secret
+from inrush.engines.servers import life, ports, private, secret
 from inrush.engines.servers.own_server import ServerPlace, ServerProcess
-from inrush.engines.servers.ports import serves
 
 #: Its role, and the folder of its files below the cluster's.
 ROLE = "sql"
@@ -126,8 +125,8 @@ def make(place: ServerPlace, found: Path) -> None:
             )
     else:
         secret.of(place.data)
-    if port == 0 or not life.is_free(port):
-        private.write(place.data / PORT, f"{life.free_port()}\n")
+    if port == 0 or not ports.is_free(port):
+        private.write(place.data / PORT, f"{ports.free_port()}\n")
 
 
 def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerProcess:
@@ -138,7 +137,7 @@ def process(place: ServerPlace, found: Path, log: Path, node_id: int) -> ServerP
         "--skip-log-bin", "--mysqlx=OFF",
         "--ndbcluster", f"--ndb-connectstring=127.0.0.1:{place.port}", f"--ndb-nodeid={node_id}",
     ]  # fmt: skip
-    return ServerProcess(command, log, lambda: greets(port) and serves(port, home), ROLE, failure)
+    return ServerProcess(command, log, lambda: greets(port) and ports.serves(port, home), ROLE, failure)
 
 
 def common(found: Path, home: Path) -> Sequence[str | Path]:

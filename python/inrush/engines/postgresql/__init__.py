@@ -11,6 +11,7 @@ from functools import partial
 from typing import ClassVar
 
 from inrush.engines.base import row_calls, sql
+from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import TRANSPORTS
 from inrush.engines.base.page_counters import PageCounters
@@ -19,7 +20,7 @@ from inrush.engines.base.plans import LOG, TLS, OpPlan, Probes, Proof, TablePlan
 from inrush.engines.base.protocol_probe import Protocol
 from inrush.engines.base.sql import literal, quote
 from inrush.engines.base.twin import Twin
-from inrush.engines.postgresql.checksum import figure
+from inrush.engines.postgresql.checksum import PostgresqlFigures
 from inrush.engines.postgresql.life import PostgresqlLife
 from inrush.engines.postgresql.load import PostgresqlLoading
 from inrush.engines.postgresql.shards import PostgresqlCluster, on_all, spread_over
@@ -246,7 +247,7 @@ class Postgresql(Twin):
         )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=True, hashing="postgresql")
+        return proof(table, plan, PostgresqlFigures(), unsigned_is_signed=True, hashing="postgresql")
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"TIMESTAMPTZ '{sql.instant_text(at_ns)}'"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import ClassVar
 
 from inrush.engines.base.loading import Loading
-from inrush.engines.base.sql import Item, bits_of, literal, oid, quote
-from inrush.engines.postgresql import checksum as postgresql_checksum
-from inrush.engines.postgresql.checksum import load_figure
+from inrush.engines.base.sql import bits_of, literal, oid, quote
+from inrush.engines.postgresql.checksum import LoadedFigures, digits
 from inrush.workload import SPELLED, TYPES, Column, Table
 
 #: As `format_type` names them, without length.
@@ -37,6 +36,7 @@ RANGES = dict.fromkeys(
 
 
 class PostgresqlLoading(Loading):
+    figures = LoadedFigures()
     hashing = "postgresql"
     unsigned_is_signed = True
     pads_texts = True
@@ -60,10 +60,7 @@ class PostgresqlLoading(Loading):
 
     def read_column(self, column: Column) -> str:
         name = quote(column.name)
-        return f"{postgresql_checksum.digits(column)} AS {name}" if column.type == "bytes" else name
-
-    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
-        return load_figure(item, column)
+        return f"{digits(column)} AS {name}" if column.type == "bytes" else name
 
     def describe(self, schema: str, table: str) -> str:
         """By the catalogue: it names types as statements do, and columns of every kind of table."""

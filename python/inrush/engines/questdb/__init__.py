@@ -9,19 +9,21 @@ see it when the log was applied to the table, which the server does in the backg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
 from inrush.border.plan import Statement
 from inrush.engines.base import row_calls, sql
+from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.base.protocol_probe import Protocol
-from inrush.engines.base.sql import Item, literal, quote
+from inrush.engines.base.sql import literal, quote
 from inrush.engines.base.twin import Twin
 from inrush.engines.questdb import http as questdb_http
+from inrush.engines.questdb.checksum import QuestdbFigures
 from inrush.engines.questdb.life import QuestdbLife
 from inrush.workload import SPELLED, Column, Operation, Table
 
@@ -200,7 +202,7 @@ class Questdb(Twin):
         )
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, figure, unsigned_is_signed=True)
+        return proof(table, plan, QuestdbFigures(), unsigned_is_signed=True)
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return f"cast({literal(sql.instant_text(at_ns)[:-3].replace(' ', 'T') + 'Z')} AS timestamp)"
@@ -233,35 +235,6 @@ class Questdb(Twin):
             "async": Survives.PROCESS_CRASH,
         }
         return Durability(survives.get(mode or "", Survives.NOTHING), because=because)
-
-
-def figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query. A sum of nothing is NULL."""
-    kind = item["kind"]
-    if kind == "rows":
-        return "count()"
-    if kind == "product":
-        key, value = (_whole(column(item[name])) for name in ("key", "value"))
-        return f"coalesce(sum(({key} & 65535) * ({value} & 65535)), 0)"
-    name = quote(item["column"])
-    if kind == "not_null":
-        return f"count({name})"
-    if kind == "sum_length":
-        # The length of NULL is -1.
-        return f"coalesce(sum(CASE WHEN {name} IS NULL THEN 0 ELSE length_bytes({name}) END), 0)"
-    if kind == "sum_scaled":
-        return f"coalesce(sum(cast(cast({name} AS double) * {2 ** item['bits']} AS long)), 0)"
-    whole = _whole(column(item["column"]))
-    if kind == "sum_low":
-        return f"coalesce(sum({whole} & 4294967295), 0)"
-    # There is no shift. A division rounds towards zero, and the upper half towards the lesser.
-    return f"coalesce(sum({whole} / 4294967296 - CASE WHEN {whole} < 0 AND ({whole} & 4294967295) <> 0 THEN 1 ELSE 0 END), 0)"
-
-
-def _whole(column: Column) -> str:
-    """A whole column as a long: times in their own unit since 1970."""
-    value = f"cast({quote(column.name)} AS long)"
-    return f"({value} / 1000)" if column.type == "time_ms" else value
 
 
 def _named(namespace: str, table: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from inrush.engines.base import protocol_probe as greeting
 from inrush.engines.base.instance import Instance, Release
 from inrush.engines.base.protocol_probe import Protocol
-from inrush.engines.servers import life, maven, private, secret
+from inrush.engines.servers import life, maven, ports, private, secret
 from inrush.engines.servers.own_server import OwnServer, ServerPlace
 from inrush.errors import TargetError
 
@@ -64,7 +64,7 @@ class QuestdbLife(OwnServer):
     def command(self, place: ServerPlace) -> Sequence[str | Path]:
         # As before, where it is free: a run that restarts its server knows it by this port.
         last = http_port(place.home)
-        http = last if last and life.is_free(last) else life.free_port()
+        http = last if last and ports.is_free(last) else ports.free_port()
         private.folder(place.home / "conf", place.user)
         private.write(config_file(place.home), config(place, http, secret.of(place.data)), place.user)
         return [java(), *OPTIONS, "-p", self.program(place.release), "-m", MAIN, "-d", place.home]

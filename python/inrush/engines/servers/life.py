@@ -13,12 +13,10 @@ import fcntl
 import http.client
 import os
 import pwd
-import random
 import re
 import shlex
 import shutil
 import signal
-import socket
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,9 +31,6 @@ SERVANT = "nobody"
 LOG_LINES = 15
 #: What is read of a long one.
 LOG_BYTES = 64 * 1024
-PORT_RANGE = Path("/proc/sys/net/ipv4/ip_local_port_range")
-#: Above those that services are known by.
-LOWEST_PORT = 15_000
 POLL_S = 0.02
 #: Longest wait for one answer of a server that may not be ready yet.
 ASK_S = 5.0
@@ -96,33 +91,6 @@ def starting_in(data: Path) -> Iterator[None]:
         yield
     finally:
         os.close(folder)
-
-
-def free_port() -> int:
-    """A loopback port that no process listens on now.
-
-    Below those that the kernel gives to outgoing connections: else one of them may have it when the server comes back.
-    """
-    low = int(PORT_RANGE.read_text().split()[0])
-    for port in random.sample(
-        range(LOWEST_PORT, max(low, LOWEST_PORT + 1)), k=min(100, max(low - LOWEST_PORT, 1))
-    ):
-        if is_free(port):
-            return port
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        # As servers do: connections of the last instance that linger are no obstacle.
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def closed_above(path: Path, user: User) -> Path | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from inrush.engines.servers import life, private
+from inrush.engines.servers import life, ports, private
 from inrush.errors import TargetError
 
 FILE = "instance.json"
@@ -72,7 +72,7 @@ def is_left(data: Path) -> bool:
 def last_port(data: Path) -> int:
     """The port of the last instance here, or a free one."""
     port = read(data).get("port")
-    return port if port and life.is_free(port) else life.free_port()
+    return port if port and ports.is_free(port) else ports.free_port()
 
 
 def end_leftover(

@@ -9,7 +9,6 @@ import difflib
 import re
 import shutil
 import signal
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +30,6 @@ from inrush.engines.servers import (
 )
 from inrush.engines.servers.offer import Offer
 from inrush.errors import TargetError, UsageError
-from inrush.machine.cgroup import Group
 
 READY_S = 120.0
 #: Time to end: a clean stop writes back first.
@@ -185,7 +183,7 @@ class OwnServer(Lifecycle):
         if self.left_open:
             self.note(f"{self.name}: {self.left_open}")
         chosen = self.chosen(release, settings)
-        data = instance_folder(data.absolute(), user)
+        data = private.instance_folder(data.absolute(), user)
         home = data / self.home
         with life.starting_in(data):
             origin.end_leftover(data, home, self.stop_signal, STOP_S, self.before_end)
@@ -200,7 +198,7 @@ class OwnServer(Lifecycle):
                 except TargetError:
                     if not left or not any(ports.was_taken(log, size) for log, size in written.items()):
                         raise
-                    place = replace(place, port=life.free_port())
+                    place = replace(place, port=ports.free_port())
                 finally:
                     self.after_launch(place)
         raise AssertionError("the last attempt returns or raises")
@@ -230,7 +228,7 @@ class OwnServer(Lifecycle):
                 names |= {part.name: process.pid} if part.name else {}
                 origin.write(data, begun[0].process.pid, place.port, names, place.release.version)
                 life.wait_for(begun, part.is_ready, READY_S)
-            if group is not None and (free := outside(home, group)):
+            if group is not None and (free := server_limits.outside(home, group)):
                 raise TargetError(
                     f"{self.title} in {data}: process {min(free)} is outside of the limits of its server"
                 )
@@ -342,7 +340,7 @@ class OwnServer(Lifecycle):
 
     def share_password(self, folders: Sequence[Path]) -> None:
         if self.account:
-            secret.share([instance_folder(data.absolute(), life.servant()) for data in folders])
+            secret.share([private.instance_folder(data.absolute(), life.servant()) for data in folders])
 
     def start_settings(self, instance: Instance) -> dict[str, str]:
         """What a server of ours was started with, by the names under which it reports its settings. Pure but for the
@@ -388,27 +386,5 @@ class OwnServer(Lifecycle):
             )
 
 
-def instance_folder(data: Path, user: life.User) -> Path:
-    """The folder of an instance. It is ours: the server's user, which other programs may have too, gets through it and
-    changes nothing in it. Raises TargetError when that user cannot get there."""
-    private.folder(data, mode=0o700 if user.uid is None else 0o711)
-    if (closed := life.closed_above(data, user)) is not None:
-        raise TargetError(
-            f"{data}: as root, servers run as {life.SERVANT}, which cannot enter {closed}; choose another folder with "
-            "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
-        )
-    return data
-
-
 def _series(version: str, parts: int) -> list[str]:
     return re.findall(r"\d+", version)[:parts]
-
-
-def outside(home: Path, group: Group, patience_s: float = 1.0) -> set[int]:
-    """Processes of the server that its limits do not hold. The kernel takes one that is ending out of its group first."""
-    free = life.working_in(home).keys() - group.members()
-    end = time.monotonic() + patience_s
-    while free and time.monotonic() < end:
-        time.sleep(0.02)
-        free &= life.working_in(home).keys() - group.members()
-    return free

@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from inrush.engines.servers.life import User
+from inrush.engines.servers.life import SERVANT, User, closed_above
 from inrush.errors import TargetError
 from inrush.machine import users
 from inrush.machine.secret_files import opened_folder, write_secret
@@ -123,3 +123,15 @@ def name_of(uid: int) -> str:
         return f"user {pwd.getpwuid(uid).pw_name}"
     except KeyError:
         return f"user {uid}"
+
+
+def instance_folder(data: Path, user: User) -> Path:
+    """The folder of an instance. It is ours: the server's user, which other programs may have too, gets through it and
+    changes nothing in it. Raises TargetError when that user cannot get there."""
+    folder(data, mode=0o700 if user.uid is None else 0o711)
+    if (closed := closed_above(data, user)) is not None:
+        raise TargetError(
+            f"{data}: as root, servers run as {SERVANT}, which cannot enter {closed}; choose another folder with "
+            "--data (for instance /var/tmp/inrush), or run inrush as an ordinary user"
+        )
+    return data

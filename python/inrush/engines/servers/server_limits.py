@@ -12,10 +12,12 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
 from inrush.engines.base.instance import Instance
+from inrush.engines.servers import life
 from inrush.errors import Problem, TargetError, refuse
 from inrush.machine import cgroup, host
 from inrush.machine.cgroup import CONTROLLERS, DEVICE_FILES, Group
@@ -213,3 +215,13 @@ def probe(made: Group | None, name: str, n: int, data: Path) -> tuple[int, str]:
     if done.returncode != 0 and name != "memory":
         raise TargetError(f"{data}: the probe of {PREFIX}{name} failed: {done.stderr.strip()[-200:]}")
     return done.returncode, done.stdout.strip() or "nan"
+
+
+def outside(home: Path, group: Group, patience_s: float = 1.0) -> set[int]:
+    """Processes of the server that its limits do not hold. The kernel takes one that is ending out of its group first."""
+    free = life.working_in(home).keys() - group.members()
+    end = time.monotonic() + patience_s
+    while free and time.monotonic() < end:
+        time.sleep(0.02)
+        free &= life.working_in(home).keys() - group.members()
+    return free

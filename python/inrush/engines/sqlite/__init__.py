@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,14 +15,16 @@ from typing import ClassVar
 
 from inrush.border.plan import Statement
 from inrush.engines.base import row_calls, sql
+from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.loading import Loading
 from inrush.engines.base.page_counters import PageCounters
 from inrush.engines.base.pages import Pages
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
-from inrush.engines.base.sql import Item, file_of, literal, quote
+from inrush.engines.base.sql import file_of, literal, quote
 from inrush.engines.base.twin import NoDatabase, Twin
+from inrush.engines.sqlite.checksum import SqliteFigures
 from inrush.engines.sqlite.memory import SqliteInMemory
 from inrush.workload import DRAWN_LISTS, SPELLED, Column, Operation, Table
 
@@ -117,6 +119,7 @@ class SqliteLoading(Loading):
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})
+    figures = SqliteFigures()
     row_figures = 2_000
     folds_names = True
 
@@ -136,9 +139,6 @@ class SqliteLoading(Loading):
         # A text that looks like a number is one in a column that is not declared as one of texts.
         text = f"CAST({name} AS TEXT) AS {name}"
         return {"bytes": digits, "text": text}.get(column.type, name)
-
-    def figure(self, item: Item, column: Callable[[str], Column]) -> str:
-        return _figure(item, column)
 
 
 class Sqlite(Twin):
@@ -225,7 +225,7 @@ class Sqlite(Twin):
         return row_calls.sql_text(operation, table, plan, row_calls.on_conflict)
 
     def proof(self, table: Table, plan: TablePlan) -> Proof:
-        return sql.proof(table, plan, _figure, unsigned_is_signed=True, lengths=("text", "json"))
+        return proof(table, plan, SqliteFigures(), unsigned_is_signed=True, lengths=("text", "json"))
 
     def instant(self, column: Column, at_ns: int) -> str | None:
         return str(at_ns // (1_000_000 if column.type == "time_ms" else 1_000))
@@ -277,25 +277,3 @@ def _mark(namespace: str) -> str:
 
 def _unquoted(name: str) -> str:
     return name[1:-1].replace('""', '"')
-
-
-def _figure(item: Item, column: Callable[[str], Column]) -> str:
-    """One figure of the checksum query. SQLite's sum of integers is exact or an error, never rounded."""
-    kind = item["kind"]
-    if kind == "rows":
-        return "count(*)"
-    if kind == "product":
-        return f"ifnull(sum(({quote(item['key'])} & 65535) * ({quote(item['value'])} & 65535)), 0)"
-    name = quote(item["column"])
-    if kind == "not_null":
-        return f"count({name})"
-    if kind == "count_true":
-        return f"ifnull(sum({name} <> 0), 0)"
-    # Scaling by a power of two is exact, so the cast cuts nothing off a generated value.
-    term = {
-        "sum_low": f"{name} & 4294967295",
-        "sum_high": f"{name} >> 32",
-        "sum_scaled": f"CAST({name} * {2 ** item.get('bits', 0)}.0 AS INTEGER)",
-        "sum_length": f"length(CAST({name} AS BLOB))",
-    }[kind]
-    return f"ifnull(sum({term}), 0)"

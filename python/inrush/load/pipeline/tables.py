@@ -14,12 +14,10 @@ import pyarrow.compute as pc
 from inrush.border.pipeline import AnySegment
 from inrush.load.pipeline.stretches import Whole
 from inrush.results.parts import read, stream, whole
-from inrush.results.schema import SCHEMAS
+from inrush.results.schema import SCHEMAS, of_load
 
 Doc = dict[str, Any]
 
-#: The core's own process only watches here, and its client is the load's.
-RENAMED = {"client": "inrush", "load_client": "client"}
 #: Rows of a batch of a table.
 BATCH_ROWS = 8_192
 #: Bytes that reached the load servers from their clients, by themselves counted.
@@ -47,14 +45,12 @@ def received(reports: Sequence[tuple[int, int]], start_ns: int, end_ns: int) -> 
 
 def resources(watched: pa.Table, net: Iterable[tuple[int, int]]) -> pa.Table:
     """The watch's table under the roles' own names, with what the load servers received: (t_ns, bytes so far)."""
-    roles = pa.array([RENAMED.get(r, r) for r in watched.column("role").to_pylist()], pa.string())
-    named = watched.set_column(watched.schema.get_field_index("role"), "role", roles)
     rows = [
         {"role": role, "t_ns": t_ns, "metric": metric, "device": FROM_CLIENTS, "value": float(received)}
         for t_ns, received in net
         for role, metric in (("client", "net_tx_bytes"), ("load_server", "net_rx_bytes"))
     ]
-    return pa.concat_tables([named, pa.Table.from_pylist(rows, SCHEMAS["resources"])])
+    return pa.concat_tables([of_load(watched), pa.Table.from_pylist(rows, SCHEMAS["resources"])])
 
 
 def cpu_ns(table: pa.Table, role: str, start_ns: int, end_ns: int) -> int:

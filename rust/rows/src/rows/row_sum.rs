@@ -9,7 +9,7 @@ use super::row_terms::{add_terms, Terms};
 use crate::plan::ValueHash;
 
 /// Weights are powers of the one modulo the other, the largest prime below 2^20: 4,096 terms are below 2^63. Twin of
-/// `row_weights` in python/inrush/engines/base/sql.py.
+/// `row_weights` in python/inrush/engines/base/checksum.py.
 const WEIGHT_BASE: i64 = 48_271;
 const WEIGHT_DIVISOR: i64 = 1_048_573;
 
