@@ -122,7 +122,8 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
     from inrush.text import columns
 
     rows = [
-        [number(p["x"]), digits(p["median"]), f"[{digits(p['lo'])}, {digits(p['hi'])}]", p["model"],
+        [number(p["x"]), f"{'at least ' * p['is_lower_bound']}{digits(p['median'])}",
+         f"[{digits(p['lo'])}, {'∞' if p['hi'] is None else digits(p['hi'])}]", p["model"],
          ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items())]
         for p in points
     ]  # fmt: skip
