@@ -127,9 +127,8 @@ def digits(value: float) -> str:
         return "0" if value == 0 else ("∞" if value > 0 else "−∞")
     if abs(value) < 1e-3:
         return number(value, 3)
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    first = place(float(f"{value:.2e}"))  # three digits of 0.9996 are 1.00
+    return f"{value:,.{max(0, 2 - first)}f}"
 
 
 def joined(number: str, unit: str) -> str:
