@@ -28,6 +28,7 @@ from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
+from inrush.text import counted
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -89,7 +90,7 @@ def run_study(
                 ahead.add(fresh)
                 if fresh:
                     listener.note(
-                        f"{len(fresh)} fresh repeats follow, of the best points and those close to them"
+                        f"{counted(len(fresh), 'fresh repeat')} follow{'s' * (len(fresh) == 1)}, of the best points and those close to them"
                     )
                 continue
             engine = key_of(run)

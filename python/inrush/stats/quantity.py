@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
 from inrush.metrics import unit_of
-from inrush.text import number
+from inrush.text import counted, number
 
 if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
     from inrush.stats.stats import Interval
@@ -47,7 +47,7 @@ def says_nothing(interval: Interval) -> bool:
 def show_bounds(interval: Interval, shown: Interval | None = None) -> str:
     """`[11.9, 12.8]`; where these say nothing, of how many runs they are. shown: in another unit."""
     if says_nothing(interval):
-        return f"({interval.n} runs: too few for an interval)"
+        return f"({counted(interval.n, 'run')}: too few for an interval)"
     shown = shown or interval
     return f"[{digits(shown.low)}, {digits(shown.high)}]"
 
