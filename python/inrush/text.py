@@ -43,6 +43,11 @@ def percent(share: float, digits: int = 0) -> str:
     return f"{100 * share:.{digits}f} %"
 
 
+def show_level(level: float) -> str:
+    """`90 %`, `99.9 %`: how sure an interval is, never rounded up to certainty."""
+    return f"{number(100 * level)} %"
+
+
 def signed_percent(share: float, digits: int = 0) -> str:
     """`+5 %`: a change."""
     return f"{100 * share:+.{digits}f} %"

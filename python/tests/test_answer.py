@@ -215,13 +215,19 @@ def test_figures_are_shown_with_three_digits_and_the_unit_that_fits() -> None:
     assert show(0.5, "client.cpu_us_per_row") == "500 ns/row"
     assert show(2e9, "writers.bytes_per_s") == "2.00 GB/s"
     assert show(0.0, "readers.latency_p99_s") == "0 s"
-    assert [digits(v) for v in (5_600_000.0, 0.0000456, 12345.6, 123.4, 12.34, 1.234, float("inf"))] == [
+    assert [
+        digits(v)
+        for v in (5_600_000.0, 0.0000456, 12345.6, 123.4, 12.34, 1.234, 0.5, 0.0333333, 0.00123, float("inf"))
+    ] == [
         "5,600,000",
         "0.0000456",
         "12,346",
         "123",
         "12.3",
         "1.23",
+        "0.500",
+        "0.0333",
+        "0.00123",
         "∞",
     ]
 
@@ -241,7 +247,7 @@ def test_an_interval_keeps_the_unit_of_its_value() -> None:
     from inrush.stats.quantity import show_interval
 
     assert (
-        show_interval(Interval(0.0021, 0.0009, 0.0050, 0.95, 5), "r.latency_p99_s") == "2.10 ms [0.90, 5.00]"
+        show_interval(Interval(0.0021, 0.0009, 0.0050, 0.95, 5), "r.latency_p99_s") == "2.10 ms [0.900, 5.00]"
     )
 
 

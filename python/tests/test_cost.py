@@ -284,3 +284,35 @@ def test_fresh_repeats_are_said_beside_the_rest() -> None:
     assert most == pytest.approx(3 * least) and 0 < least < found.seconds
     assert cost(planned()).fresh_s == (0.0, 0.0)
     assert any(" more" in line and "fresh repeats" in line for line in plan_lines(plan))
+
+
+@pytest.fixture
+def of_files(tmp_path: Path) -> Path:
+    """A study as `inrush new` writes it, of 300 rows: one point an engine."""
+    from inrush.study.new import write_new
+
+    (tmp_path / "odd.csv").write_text("id,value\n" + "".join(f"{i},{i}\n" for i in range(300)))
+    return write_new("mine", [tmp_path / "odd.csv"], tmp_path)[1]
+
+
+def test_nothing_says_beforehand_how_long_rows_of_files_take(of_files: Path) -> None:
+    """It said `1.2 s to 1.2 s more` of fresh repeats that took 17 s."""
+    plan = shipped(str(of_files), scale="xs", engines=("sqlite",))
+    text = "\n".join(plan_lines(plan))
+    assert cost(plan).is_least and "as many rows and seconds as the files hold" in text
+    assert re.search(
+        r"^1 point, each .* 4 runs, .*; then 2 fresh repeats of each point .* nearly so$", text, re.M
+    )
+    told = shipped(str(of_files), "roles.writers.rows.total=300", scale="xs", engines=("sqlite",))
+    assert not cost(told).is_least
+
+
+def test_one_point_is_not_several_and_one_time_no_range() -> None:
+    plan = planned(
+        factors={"batch_rows": [1000]}, engines=["duckdb"], repeats={"count": 1, "confirm": 1}, stop=[],
+        answer={"kind": "best", "of": "writers.makespan_s", "along": "batch_rows", "per": ["engine"]},
+    )  # fmt: skip
+    text = "\n".join(plan_lines(plan))
+    assert re.search(
+        r"^1 point, each 1 time, .*; then 1 fresh repeat of .* nearly so, \d[\d.]* s more$", text, re.M
+    )

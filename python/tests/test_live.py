@@ -389,3 +389,24 @@ def test_a_terminal_is_drawn_from_the_view_with_ended_runs_above(tmp_path: Path)
         time.sleep(0.7)
     said = out.getvalue()
     assert "a note of the study" in said and "[1/1] fake 0" in said and "writers  1.00 k rows/s" in said
+
+
+def test_the_limit_of_a_segment_is_not_how_long_rows_of_files_take() -> None:
+    """ "60 min left, until 00:28" stood over runs of 16 s: the core takes such rows for endless, and the limit for their time."""
+    work = {"kind": "rows", "table": 0, "first_row": 0, "rows": 2**62, "batch_rows": 200}
+
+    class OfFiles(Run):
+        @property
+        def plan(self) -> dict[str, Any]:
+            found = super().plan
+            found["segments"][1]["roles"][0] |= {"work": work, "until": {"kind": "work"}}
+            return found
+
+    of = StudySeen(STUDY, [OfFiles(k, []) for k in range(2)], 1_000.0)  # type: ignore[arg-type]
+    for n in (1, 2):
+        of.begun(n, 2, of.planned[n - 1], 1_000.0)
+        of.event(progress(1.0, {"writers": role(300, 2)}, share=9e-17, left_s=3_599.0), 1_001.0)
+        found = shown(of, 1_001.0)
+        assert (found["run"]["share"], found["run"]["left_s"]) == (None, None)
+        assert found["left"] is None if n == 1 else found["left"].endswith(" s"), found["left"]
+        of.clock.took_s = [16.0]

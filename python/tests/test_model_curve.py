@@ -107,13 +107,72 @@ def test_latency_is_that_of_a_queue_up_to_four_fifths_of_what_fills_it() -> None
     assert (found.model, found.saturation) == ("queue", pytest.approx(1000))
     assert found.median == pytest.approx(1 / 60)
     assert forecast_within(of, 1 / 60).median == pytest.approx(700)
-    assert forecast_within(of, 1e6).median == pytest.approx(800)
     with pytest.raises(Refused, match="when nothing waits"):
         forecast_within(of, 1e-6)
     with pytest.raises(Refused, match="does not grow"):
         forecast_within(curve([100, 200], [0.01, 0.01]), 1.0)
     with pytest.raises(Refused, match="fills the queue"):
         forecast(of, 900, kind="latency")
+
+
+def within(x: list[float], y: list[float], limit_s: float) -> tuple[float, float, float, bool]:
+    found = forecast_within(curve(x, y), limit_s)
+    return round(found.median, 1), round(found.lo, 1), round(found.hi, 1), found.is_lower_bound
+
+
+def test_beyond_four_fifths_the_highest_rate_is_at_least_that_or_what_was_measured() -> None:
+    rates = [100.0, 200, 300, 400]
+    law = [1 / (100 - 0.2 * r) for r in rates]
+    low = within(rates, law, 0.1)
+    assert low[0] == 400 and 380 < low[1] < 400 and low[2:] == (float("inf"), True)
+    assert within(rates, law, 0.05)[3] is False, "the range ends there, and holds it"
+    more, late = [*rates, 450.0], [*law, 0.1]
+    assert within(more, late, 0.1)[::2] == within(more, late, 1e6)[::2] == (450, float("inf"))
+    assert within(more, late, 0.075)[::2] == (400, 450), "450/s was measured to be too much"
+    found = forecast_within(curve(more, late), 0.2)
+    assert found.is_lower_bound and found.document()["hi"] is None
+    assert found.why[0] == (
+        "at least: latency is predicted up to 80 % of the rate that fills the queue (500/s), 400/s; 450/s was measured within "
+        "the limit"
+    )
+
+
+@given(
+    st.lists(st.floats(-0.1, 0.1), min_size=5, max_size=5),
+    st.floats(0.011, 0.5),
+)
+def test_no_interval_excludes_a_rate_that_was_measured_within_the_limit(
+    noise: list[float], limit_s: float
+) -> None:
+    rates = np.array([100.0, 200, 300, 400, 450])
+    latency = np.exp(noise) / (100 - 0.2 * rates)
+    try:
+        found = forecast_within(curve(rates, latency), limit_s)
+    except Refused:
+        return
+    for rate, measured in zip(rates, latency, strict=True):
+        assert found.hi >= rate * (1 - 1e-9) if measured <= limit_s else found.lo <= rate
+    assert found.lo <= found.median <= found.hi
+
+
+def test_a_queue_that_misses_a_point_inside_is_told_and_does_not_contradict_it() -> None:
+    of = curve([100, 200, 400, 450], [0.010, 0.0125, 0.025, 0.05])
+    for limit_s in (0.05, 0.1, 10.0):
+        found = forecast_within(of, limit_s)
+        assert (found.median, found.is_lower_bound) == (450, True)
+    inside = forecast_within(of, 0.025)
+    assert inside.median == pytest.approx(400) and not inside.is_lower_bound
+    for made in (inside, forecast(of, 350, kind="latency")):
+        assert any("misses what was measured at 400 by 20 %" in why for why in made.why)
+    assert not any("misses" in why for why in forecast_within(curve([100, 300], [0.0125, 0.025]), 0.02).why)
+    # The law's idle call takes 7.8 ms, and the law itself would say 74/s.
+    assert forecast_within(curve([100, 200, 400, 450], [0.007, 0.0125, 0.025, 0.05]), 0.0071).median >= 100
+
+
+@pytest.mark.parametrize("limit_s", [0.0, -1.0, float("inf"), float("nan")])
+def test_a_limit_that_is_no_latency_is_refused(limit_s: float) -> None:
+    with pytest.raises(Refused, match="write seconds"):
+        forecast_within(curve([100, 200], [0.01, 0.02]), limit_s)
 
 
 def test_what_no_law_describes_is_refused() -> None:

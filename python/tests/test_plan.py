@@ -93,7 +93,10 @@ def test_equal_studies_give_plans_of_equal_bytes(path: Path) -> None:
 @settings(max_examples=25, deadline=None)
 def test_the_seed_moves_order_and_rows_and_nothing_else(seed: int) -> None:
     study = study_of()
-    one, other = plan_study(study, fake_servers(), seed), plan_study(study, fake_servers(), seed + 1)
+    one, other = (
+        plan_study(replace(study, repeats=replace(study.repeats, seed=s)), fake_servers())
+        for s in (seed, seed + 1)
+    )
     assert {r.plan["seed"] for r in one.runs} == {seed}
     assert one.hash != other.hash
     assert [r.point for r in one.block(0)] == [r.point for r in other.block(0)], "the pilot ascends"

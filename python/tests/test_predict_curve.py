@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -79,3 +80,32 @@ def test_the_highest_rate_within_a_latency_is_told(
     assert json.loads(capsys.readouterr().out)["median"] == pytest.approx(600, rel=0.01)
     with pytest.raises(UsageError, match="two columns"):
         predict(PredictCall(None, ()), [0.1], as_json=True)
+
+
+def test_a_lower_bound_of_the_rate_is_told_as_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It printed `400 [395, 405]`, whose own file had measured 0.1 s at 450."""
+    from inrush.commands.predict import PredictCall, predict
+
+    path = written(tmp_path, "rate,latency_s\n100,0.0125\n200,0.0166667\n300,0.025\n400,0.05\n450,0.1\n")
+    predict(PredictCall(str(path), ()), [0.1, 0.02], as_json=False)
+    first, second = capsys.readouterr().out.splitlines()[1:3]
+    assert re.search(r"0\.1 +at least 450  \[4\d\d, ∞\]", first) and re.search(r"0\.02 +250  \[", second)
+    predict(PredictCall(str(path), ()), [0.1, 0.02], as_json=True)
+    bound, value = json.loads(capsys.readouterr().out)["points"]
+    assert (bound["is_lower_bound"], bound["median"], bound["hi"]) == (True, 450, None)
+    assert value["is_lower_bound"] is False and value["hi"] > value["median"]
+
+
+def test_three_digits_of_a_latency_are_shown_and_its_level_is_not_rounded_to_certainty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It printed `0.03 [0.03, 0.04]` under "100 % interval"."""
+    from inrush.commands.predict import PredictCall, predict
+
+    path = written(tmp_path, "rate,latency_s\n100,0.0125\n200,0.0166667\n300,0.025\n400,0.05\n")
+    predict(PredictCall(str(path), (350.0,), "latency", level=0.999), [], as_json=False)
+    header, row, *_ = capsys.readouterr().out.splitlines()
+    assert "99.9 % interval" in header and re.search(r"350 +0\.0333  \[0\.0\d{3}, 0\.0\d{3}\]", row)
+    for level in (0.4, 0.9999999999999999, 1.0, float("nan")):
+        with pytest.raises(UsageError, match="write a share from"):
+            predict(PredictCall(str(path), (350.0,), "latency", level=level), [], as_json=False)

@@ -143,3 +143,21 @@ def test_a_plan_warns_of_what_this_machine_does_not_permit_and_touches_nothing(
     assert said.code == 0, said.err
     assert said.err.splitlines() == ["warning: no group can be made", "warning: no cold runs"]
     assert [path.name for path in tmp_path.iterdir() if path.name != "results"] == ["file"]
+
+
+@pytest.mark.parametrize("seed", ["-1", "9223372036854775808", "99999999999999999999999"])
+@pytest.mark.parametrize("command", ["run", "plan"])
+def test_a_seed_out_of_range_is_refused_in_one_line_however_it_is_given(
+    inrush: Inrush, command: str, seed: str
+) -> None:
+    """`--seed -1` ended in a traceback of the core."""
+    given = inrush(command, "quickstart", "--seed", seed)
+    assert given.code == 2 and given.err == inrush(command, "quickstart", "-P", f"repeats.seed={seed}").err
+    assert (
+        given.err.count("\n") == 1 and "write a whole number from 0 to 9,223,372,036,854,775,807" in given.err
+    )
+
+
+def test_a_seed_of_the_command_line_holds_over_the_files(inrush: Inrush) -> None:
+    for words in (("--seed", "5"), ("-P", "repeats.seed=4", "--seed", "5")):
+        assert "\nseed 5, plan " in inrush("plan", "quickstart", *words).out

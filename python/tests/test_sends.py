@@ -64,7 +64,7 @@ def test_the_report_draws_calls_per_send_of_roles_with_several_in_flight() -> No
         (12.3456, "writers.ops_per_send", "12.3 calls/send"),
         (1500, "writers.bytes_per_send", "1.50 kB/send"),
         (123_456, "host.packets_per_s", "123 k packets/s"),
-        (0.5, "load.host_context_switches_per_s", "0.50 switches/s"),
+        (0.5, "load.host_context_switches_per_s", "0.500 switches/s"),
         (2_000, "writers.attempts_per_s", "2.00 k calls/s"),
     ],
 )

@@ -17,7 +17,7 @@ from inrush.analysis.wording import centre, name
 from inrush.engines import title
 from inrush.stats.extremes import largest_said, shown_value, without_value
 from inrush.stats.quantity import show
-from inrush.text import listed
+from inrush.text import counted, listed
 
 #: Points of an engine that a sentence has room for; the table has all.
 MOST_SAID = 4
@@ -52,7 +52,7 @@ def engine_said(analysis: Analysis, engine: str, figures: Sequence[str]) -> list
         ]
         each = ", ".join(f"{text} at {at}" if at else text for at, text in cells[:MOST_SAID])
         if len(cells) > MOST_SAID:
-            each += f" and {len(cells) - MOST_SAID} more points"
+            each += f" and {counted(len(cells) - MOST_SAID, 'more point')}"
         if len(cells) > min(MOST_SAID, max(2, MOST_VALUES // len(figures))):
             each = least_to_most(analysis, [p for p in points if p not in broken], figure) or each
         each = ", ".join(filter(None, [each, invalid_said(analysis, broken)]))

@@ -42,7 +42,7 @@ from inrush.stats.quantity import digits, says_nothing, show_bounds
 from inrush.stats.series import LEAST_VALUES, SAME_PERIOD
 from inrush.stats.trials import Trial, standing
 from inrush.stats.waves import RoleWave
-from inrush.text import number
+from inrush.text import counted, number
 
 #: How far a speed-up, and a cost, may lie from the claim's and still be called the same.
 SPEED_UP_WITHIN, COST_WITHIN = 1.25, 2.0
@@ -351,9 +351,7 @@ def wave(analysis: Analysis, rule: Mapping[str, Any], engine: str, value: float)
             continue
         runs = analysis.waves.get(point, {}).get(role, ())
         if len(runs) < AGREEING:
-            because = (
-                f"{say(point)}: {len(runs)} runs of {LEAST_VALUES} intervals or more; {AGREEING} are needed"
-            )
+            because = f"{say(point)}: {counted(len(runs), 'run')} of {LEAST_VALUES} intervals or more; {AGREEING} are needed"
             found.append(Finding(None, because))
             continue
         seen = point_wave(point, role, runs)

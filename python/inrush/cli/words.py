@@ -47,7 +47,7 @@ Seed = Annotated[
     int | None,
     typer.Option(
         metavar="N",
-        help="Use this seed in place of the study's own; it decides the rows and the order of runs.",
+        help="Use this seed, which decides the rows and the order of runs: short for -P repeats.seed=N.",
     ),
 ]
 Strict = Annotated[

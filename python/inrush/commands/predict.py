@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.commands.printing import opened_store, say, show, show_json
 from inrush.errors import UsageError, in_one_line_each
-from inrush.text import number, percent, show_s
+from inrush.text import number, show_level, show_s
 
 if TYPE_CHECKING:
     from inrush.results.predictions import Claim, Predictions
     from inrush.results.store import Store
 
+#: An interval that is surer than this is as good as endless: the spread is known from a few runs.
+MOST_LEVEL = 0.9999
 KINDS = ("rate", "time", "latency")
 #: Behind predictions that nothing was kept of.
 FREEZES = "next: nothing is kept of this; --claim freezes it before its run, and"
@@ -82,8 +84,8 @@ def predict(wanted: PredictCall, within_s: Sequence[float], as_json: bool, freez
 
 
 def refuse_level(level: float) -> None:
-    if not 0.5 <= level < 1:
-        raise UsageError(f"--level {level:g}: write a share from 0.5 to below 1")
+    if not 0.5 <= level <= MOST_LEVEL:
+        raise UsageError(f"--level {number(level)}: write a share from 0.5 to {MOST_LEVEL:g}")
 
 
 def predict_curve(path: Path, to: Sequence[float], of: str | None, level: float, as_json: bool) -> None:
@@ -122,11 +124,12 @@ def forecast_lines(points: Sequence[dict[str, Any]], x_name: str, y_name: str) -
     from inrush.text import columns
 
     rows = [
-        [number(p["x"]), digits(p["median"]), f"[{digits(p['lo'])}, {digits(p['hi'])}]", p["model"],
+        [number(p["x"]), f"{'at least ' * p['is_lower_bound']}{digits(p['median'])}",
+         f"[{digits(p['lo'])}, {'∞' if p['hi'] is None else digits(p['hi'])}]", p["model"],
          ", ".join(f"{k} {digits(v)}" for k, v in p["baselines"].items())]
         for p in points
     ]  # fmt: skip
-    header = (x_name, y_name, f"{percent(points[0]['level'])} interval", "model", "others would say")
+    header = (x_name, y_name, f"{show_level(points[0]['level'])} interval", "model", "others would say")
     reasons = list(dict.fromkeys(why for p in points for why in p["why"]))
     return [*columns(rows, header, right=(0, 1)), *(f"  {why}" for why in reasons)]
 
@@ -292,6 +295,7 @@ def predict_for(
     from inrush.predict.cluster import CLIENTS, NODES, fleet_lines, fleets
     from inrush.stats.measures import study_record
 
+    refuse_level(level)
     figure, _, wanted = needed.rpartition("=")
     try:
         per_s = float(wanted)
@@ -326,7 +330,7 @@ def claim_lines(doc: dict[str, Any]) -> list[str]:
     sure = "calibrated" if made["calibrated"] else "uncalibrated"
     return [
         f"{said_of(doc['group'])}: {figure} at {doc['along']} {number(made['x'])} will be {shown(made['median'], figure)} {bounds} "
-        f"({percent(made['level'])}, {sure}, {made['model']}){limit}",
+        f"({show_level(made['level'])}, {sure}, {made['model']}){limit}",
         *([f"  {schedule_line(doc)}"] if "keeps_up" in doc else []),
         *hours_lines(doc),
         *(f"  {why}" for why in made["why"]),

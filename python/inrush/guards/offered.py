@@ -12,6 +12,7 @@ from inrush.analysis.verdicts import Verdict, noted, passed
 from inrush.guards.guard import About, StudyGuard
 from inrush.metrics import slowed_alike
 from inrush.stats.paced import paced_roles
+from inrush.text import counted
 
 NAME = "rates are the engine's"
 
@@ -36,7 +37,9 @@ def rates_are_the_engines(analysis: Analysis) -> Verdict | None:
         return passed(
             NAME, f"{role} fell behind its schedule at every point: its rate is what the engine did"
         )
-    at = "; ".join(map(say, in_time[:3])) + (f"; {len(in_time) - 3} more points" if len(in_time) > 3 else "")
+    at = "; ".join(map(say, in_time[:3])) + (
+        f"; {counted(len(in_time) - 3, 'more point')}" if len(in_time) > 3 else ""
+    )
     return noted(
         NAME,
         f"At {at} {role} did all that was due in time, so {figure} is its schedule's, and the engine may do more. "

@@ -29,7 +29,8 @@ def interleaved_repeats(analysis: Analysis) -> Verdict | None:
     points = {m.point for m in counted}
     if len(blocks) < 2:
         return noted(
-            name, f"One block of {len(points)} points: no spread, no interval. Raise `repeats.count`"
+            name,
+            f"One block of {len(points)} point{'s' * (len(points) != 1)}: no spread, no interval. Raise `repeats.count`",
         )
     orders = {tuple(order) for order in blocks.values()}
     if len(points) > 2 and len(orders) == 1:

@@ -9,13 +9,13 @@ The rule, with every score of it on published curves in docs/findings/prediction
 3. A rate that falls throughout loses a fixed time to each unit of x: 1 / rate is a straight line.
 4. A time that grows is a fixed cost and one for each unit; a time that falls with machines has Ernest's form.
 5. A latency against an offered rate is that of a queue: 1 / latency is a straight line down to the rate that fills it.
-   It is predicted up to 80 % of that rate.
+   It is predicted up to 80 % of that rate; the highest rate within a latency is from there on a lower bound.
 6. A law that misses the largest point by more than 15 %, or is asked for more than 32 times it, is refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -24,7 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from inrush.errors import UsageError
 from inrush.model.fits import aicc, fit_sum, log_errors
-from inrush.model.forecast import UNCALIBRATED, UNSEEN_LIMIT, Forecast, Refused, refuse_far, refuse_misfit
+from inrush.model.forecast import (
+    LARGEST_RESIDUAL,
+    UNCALIBRATED,
+    UNSEEN_LIMIT,
+    Forecast,
+    Refused,
+    refuse_far,
+    refuse_misfit,
+)
 from inrush.model.intervals import LEVEL, Scored, Spread, Width, parameter_spread, spread, width
 from inrush.model.scaling import Usl, fit_usl
 from inrush.model.work import fit_ernest, fit_proportion
@@ -108,10 +116,7 @@ def forecast(
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
     if to > MOST_BUSY * chosen.parameters.get("full_at", float("inf")):
         full = chosen.parameters["full_at"]
-        raise Refused(
-            f"{number(to)}/s is {percent(to / full)} of the rate that fills the queue ({number(full, 4)}/s); latency is predicted up to "
-            f"{percent(MOST_BUSY)} of it"
-        )
+        raise Refused(f"{number(to)}/s: {known_up_to(full)}, and this is {percent(to / full)} of it")
     refuse_far(to, float(of.x[-1]))
     run, target = point_spread(of, chosen), np.array([to])
     median = float(chosen.law(target)[0])
@@ -136,7 +141,8 @@ def choose(of: Curve, kind: Kind) -> tuple[Fitted, tuple[str, ...]]:
     """The law for a curve, and why it is that one."""
     found = {f.name: f for f in candidates(of, kind)}
     if kind == "latency":
-        return found["queue"], ("queue: latency grows towards the rate that fills it",)
+        grows = "queue: latency grows towards the rate that fills it"
+        return found["queue"], (grows, *misfits(of, found["queue"]))
     if kind == "time":
         if "ernest" in found:
             return found["ernest"], ("ernest: it falls as machines are added",)
@@ -267,40 +273,72 @@ def fitted_queue(of: Curve) -> Fitted:
 def forecast_within(
     of: Curve, limit_s: float, archive: Sequence[Scored] = (), level: float = LEVEL
 ) -> Forecast:
-    """The highest offered rate with a latency below a limit, at most 80 % of what fills the queue.
+    """The highest offered rate with a latency of at most a limit: by the law, and never against what was measured.
 
-    of: latency in s against rates. The forecast's x is the limit; its reach that of the rate. Raises Refused where even
-    an idle call is slower, or the law does not hold.
+    of: latency in s against rates. The forecast's x is the limit; its reach that of the rate. Beyond 80 % of what fills the
+    queue it is a lower bound: that rate, or a higher one that was measured within the limit. Raises Refused where even an
+    idle call is slower, or the law does not hold.
     """
+    if not (np.isfinite(limit_s) and limit_s > 0):
+        raise Refused(f"--within {number(limit_s)}: write seconds, above 0 and not endless")
     chosen = fitted_queue(of)
     refuse_misfit(float(chosen.errors(of)[-1]), chosen.name)
-    found = within(chosen.parameters, limit_s)
-    if not np.isfinite(found):
+    full, idle_s = chosen.parameters["full_at"], chosen.parameters["idle_s"]
+    if not np.isfinite(full):
         raise Refused(
             "latency does not grow with these rates: no rate is known to be too much; measure at higher ones"
         )
-    if found <= 0:
-        raise Refused(
-            f"a call takes {chosen.parameters['idle_s']:.4g} s when nothing waits: no rate keeps it below {limit_s:g} s"
-        )
+    by_law = within(chosen.parameters, limit_s)
+    # Figures are means of logs: one that equals the limit differs from it in the last digit.
+    in_time = of.y <= limit_s * (1 + 1e-9)
+    held, missed = float(of.x[in_time].max(initial=0.0)), float(of.x[~in_time].min(initial=np.inf))
+    if by_law <= 0 and not held:
+        raise Refused(f"a call takes {idle_s:.4g} s when nothing waits: no rate keeps it below {limit_s:g} s")
+    low, high = sorted((held, missed))
+    found, known = min(max(by_law, low), high), MOST_BUSY * full
+    is_lower_bound = found > known * (1 + 1e-9)
+    found = max(known, held) if is_lower_bound else found
     reach = found / float(of.x[-1])
     refuse_far(found, float(of.x[-1]))
     run = point_spread(of, chosen)
 
     def again(y: FloatArray) -> FloatArray:
-        redone = Curve(of.x, y, of.runs, of.squares, of.df)
-        return np.array([within(fitted_queue(redone).parameters, limit_s)])
+        redone = fitted_queue(Curve(of.x, y, of.runs, of.squares, of.df)).parameters
+        return np.array([MOST_BUSY * redone["full_at"] if is_lower_bound else within(redone, limit_s)])
 
     sd = float(parameter_spread(again, np.log(chosen.law(of.x)), run.sd / np.sqrt(of.runs))[0])
     wide = width(sd, Spread(0.0, run.df), 1, archive, reach, level)
-    why = () if wide.calibrated else (UNCALIBRATED,)
+    # A rate that was measured on one side of the limit is not outside of the interval on the other.
+    lo = min(found * float(np.exp(-wide.half)), missed)
+    hi = max(found * float(np.exp(wide.half)), held)
+    if is_lower_bound:
+        hi = float(of.x[~in_time & (of.x > held)].min(initial=np.inf))
+    why = misfits(of, chosen)
+    if is_lower_bound:
+        shown = f"; {number(held)}/s was measured within the limit" if held > known else ""
+        why = (f"at least: {known_up_to(full)}, {number(known, 4)}/s{shown}", *why)
     return Forecast(
-        limit_s, found, found * float(np.exp(-wide.half)), found * float(np.exp(wide.half)), level, chosen.name, wide.calibrated,
-        reach, chosen.parameters, {}, chosen.parameters["full_at"], why,
+        limit_s, found, lo, hi, level, chosen.name, wide.calibrated, reach, chosen.parameters, {}, full,
+        why if wide.calibrated else (*why, UNCALIBRATED), is_lower_bound=is_lower_bound,
     )  # fmt: skip
 
 
-def within(parameters: dict[str, float], limit_s: float) -> float:
-    """rate = full (1 - idle / limit), at most MOST_BUSY of full."""
-    full, idle_s = parameters["full_at"], parameters["idle_s"]
-    return float(min(full * (1 - idle_s / limit_s), MOST_BUSY * full))
+def within(parameters: Mapping[str, float], limit_s: float) -> float:
+    """rate = full (1 - idle / limit)"""
+    return parameters["full_at"] * (1 - parameters["idle_s"] / limit_s)
+
+
+def known_up_to(full: float) -> str:
+    return f"latency is predicted up to {percent(MOST_BUSY)} of the rate that fills the queue ({number(full, 4)}/s)"
+
+
+def misfits(of: Curve, law: Fitted) -> tuple[str, ...]:
+    """Points that a law misses, though not the largest one: the figure of one close to them is more doubtful than others."""
+    missed = np.exp(np.abs(law.errors(of))) - 1
+    worst = int(np.argmax(missed))
+    if missed[worst] <= LARGEST_RESIDUAL:
+        return ()
+    return (
+        f"{law.name} misses what was measured at {number(of.x[worst])} by {percent(missed[worst])}: look for what changes there, or "
+        "measure at the target",
+    )

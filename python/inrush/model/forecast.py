@@ -49,9 +49,11 @@ class Forecast:
     bottleneck: str | None = None
     #: Resource -> load at which it is full.
     saturations: Mapping[str, float] = field(default_factory=dict)
+    #: The figure is at least this: what more it is, is not known, and `hi` is what was measured to be too much, or endless.
+    is_lower_bound: bool = False
 
     def document(self) -> dict[str, object]:
-        """As JSON has it: no infinities."""
+        """As JSON has it: no infinities, an end that is not known as null."""
         held: dict[str, object] = {
             k: list(v) if isinstance(v, tuple) else v for k, v in self.__dict__.items()
         }
@@ -61,6 +63,7 @@ class Forecast:
             ("saturations", self.saturations),
         ):
             held[name] = {k: float(v) for k, v in values.items() if np.isfinite(v)}
+        held["hi"] = self.hi if np.isfinite(self.hi) else None
         return held
 
 

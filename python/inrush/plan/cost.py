@@ -24,7 +24,7 @@ from inrush.plan.work import Work
 from inrush.stats.quantity import show
 from inrush.stats.row_order import out_of_order
 from inrush.study.files import made_rows
-from inrush.text import show_s
+from inrush.text import counted, show_s
 from inrush.workload import STORED_SHARE
 
 #: Seconds of a run that are not work: its process, connection, tables, sealing.
@@ -111,7 +111,8 @@ class Cost:
     fresh_s: tuple[float, float] = (0.0, 0.0)
     #: Schedules that usual rates do not keep, segments that their limit would cut, and tables that outgrow memory.
     warnings: tuple[str, ...] = ()
-    #: A table outgrows memory and no result says what that costs: it takes longer than `seconds`.
+    #: A table outgrows memory and no result says what that costs, or rows lie in files that were not read: it takes longer than
+    #: `seconds`, and so do fresh repeats.
     is_least: bool = False
     #: What results say of points, a sentence for each load.
     said: tuple[str, ...] = ()
@@ -151,7 +152,7 @@ def cost(
         made=ceil(sum(share for _, share in shares)),
         fresh_s=fresh_s(plan, run_s),
         warnings=(*warnings(plan, forecasts), *shortened(list(large.values()))),
-        is_least=bool(large),
+        is_least=bool(large) or any(point.lasts.of_files for point in plan.planned.values()),
         said=tuple(dict.fromkeys(said for of in continued.values() for said in of.said)),
     )
 
@@ -335,7 +336,10 @@ def outgrown(
 
 def shortened(warnings: Sequence[str]) -> list[str]:
     more = len(warnings) - MOST_WARNINGS
-    return [*warnings[:MOST_WARNINGS], *([f"and {more} more points like these"] if more > 0 else [])]
+    return [
+        *warnings[:MOST_WARNINGS],
+        *([f"and {counted(more, 'more point')} like these"] if more > 0 else []),
+    ]
 
 
 def creations(plan: StudyPlan) -> list[Creation]:

@@ -36,16 +36,14 @@ from inrush.study.study import Study
 def plan_study(
     study: Study,
     servers: Mapping[str, Twin],
-    seed: int | None = None,
     best: Mapping[str, Sequence[Best]] | None = None,
 ) -> StudyPlan:
     """All runs of a study in their order.
 
-    servers: the twin of every engine of the study. seed: in place of the study's own; decides rows and order.
-    best: study -> what it found, for `best_of`.
+    servers: the twin of every engine of the study. best: study -> what it found, for `best_of`.
     Raises UsageError for points that contradict themselves, e.g. a batch larger than its volume.
     """
-    seed = study.repeats.seed if seed is None else seed
+    seed = study.repeats.seed
     points = points_of(study)
     planned: dict[str, PointPlan] = {}
     unsupported: list[Missing] = []

@@ -143,6 +143,7 @@ def lasts(draft: Draft) -> Lasts:
     def quiet(name: str) -> int:
         return draft.rows_of(name) - (draft.retained[name].first_row if name in draft.retained else 0)
 
+    counted = {role.table for role in draft.roles if role.rows < ALL_ROWS}
     return Lasts(
         work=(
             *works(draft.roles, draft.tables, draft.server, step_limits(draft.study)),
@@ -153,6 +154,7 @@ def lasts(draft: Draft) -> Lasts:
         max_repetitions=measure.max_repetitions if measure else 1,
         limit_s=draft.study.schedule.limit_s if measure else float("inf"),
         proven_rows=read_back(quiet, draft.tables, draft.read_back_rows),
+        of_files=any(table.files is not None and name not in counted for name, table in draft.tables.items()),
     )
 
 

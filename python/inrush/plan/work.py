@@ -48,6 +48,8 @@ class Lasts:
     limit_s: float = float("inf")
     #: Read back after the measurement.
     proven_rows: int = 0
+    #: It stores files of the user's, which are read when the study runs: nobody knows before how many rows they hold.
+    of_files: bool = False
 
 
 def works(

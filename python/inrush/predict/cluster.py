@@ -30,7 +30,7 @@ from inrush.model.curve import curve, linear
 from inrush.model.forecast import LARGEST_RESIDUAL, UNCALIBRATED, Forecast, Refused, refuse_far
 from inrush.model.intervals import LEVEL, Scored, spread, width
 from inrush.stats.quantity import digits
-from inrush.text import number, percent
+from inrush.text import number, percent, show_level
 
 NODES, CLIENTS = "nodes", "clients"
 #: Laws of runs drawn again: more of them change an interval by less than a tenth.
@@ -244,7 +244,7 @@ def fleet_lines(found: Sequence[Fleet], figure: str) -> list[str]:
         have = ", ".join(f"{n} {kind}" for kind, n in f.law.shape.servers.items())
         lines += [
             f"{group}: {figure} of {digits(f.per_s)} needs {f.found.nodes} nodes [{f.nodes[0]}, {f.nodes[1]}] and "
-            f"{f.found.clients} clients [{f.clients[0]}, {f.clients[1]}] ({percent(f.level)} of {DRAWS} draws of the runs; uncalibrated)",
+            f"{f.found.clients} clients [{f.clients[0]}, {f.clients[1]}] ({show_level(f.level)} of {DRAWS} draws of the runs; uncalibrated)",
             f"  {f.found.full} is full first: {percent(f.found.busy)} busy there",
             f"  the closed network says {digits(f.found.per_s)}",
             f"  each node and client has a machine of its own, as fast as the one measured, and a node {have} threads",

@@ -17,7 +17,7 @@ from inrush.plan.planned import StudyPlan
 from inrush.predict.claims import far_off, forecast_of
 from inrush.predict.training import Training, trainings
 from inrush.study.step_kinds import Load
-from inrush.text import number, percent, show_s
+from inrush.text import number, show_level, show_s
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,6 @@ def sentence(step: str, value: Value, results: str) -> str:
     if not value.law:
         return f"{step} takes {show_s(value.at)}, as measured in {results}"
     return (
-        f"{step} takes {show_s(value.at)} [{show_s(value.lo)}, {show_s(value.hi)}] ({percent(value.level)}, {value.law}), "
+        f"{step} takes {show_s(value.at)} [{show_s(value.lo)}, {show_s(value.hi)}] ({show_level(value.level)}, {value.law}), "
         f"continued from up to {number(value.largest)} of {results}"
     )

@@ -9,7 +9,7 @@ from inrush.analysis.run_facts import is_instrument
 from inrush.engines import server
 from inrush.plan.cost import Cost, cost
 from inrush.stats.quantity import show
-from inrush.text import columns, listed, number, show_s
+from inrush.text import columns, counted, listed, number, show_s
 from inrush.workload import STORED_SHARE
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None, forecast: Cost | None
         f"expected: {study.expect}",
         f"seed {plan.seed}, plan {plan.hash[:12]}" + (f", scale {study.scale}" if study.scale else ""),
         "",
-        f"{len(plan.planned)} points, each {repetitions(study)}: {forecast.runs} runs"
+        f"{counted(len(plan.planned), 'point')}, each {repetitions(study)}: {counted(forecast.runs, 'run')}"
         + (
             f", {len(plan.calibrations)} of them on the null engine for the client's overhead"
             if plan.calibrations
@@ -37,8 +37,8 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None, forecast: Cost | None
         )
         + (f", of which a search makes about {forecast.made}" if study.search is not None else "")
         + (
-            f"; then {study.repeats.confirmations} fresh repeats of each point that is found best or nearly so, "
-            f"{show_s(forecast.fresh_s[0])} to {show_s(forecast.fresh_s[1])} more"
+            f"; then {counted(study.repeats.confirmations, 'fresh repeat')} of each point that is found best or nearly so"
+            f"{fresh_time(forecast)}"
             if plan.confirmations
             else ""
         ),
@@ -75,6 +75,13 @@ def plan_lines(plan: StudyPlan, inputs: str | None = None, forecast: Cost | None
     return [*lines, *(["", *(f"note: {note}" for note in notes)] if notes else [])]
 
 
+def fresh_time(forecast: Cost) -> str:
+    """`, 3 min to 9 min more`; nothing where a run takes nobody knows how long."""
+    if forecast.is_least:
+        return ""
+    return f", {' to '.join(dict.fromkeys(map(show_s, forecast.fresh_s)))} more"
+
+
 def amounts(forecast: Cost) -> list[str]:
     """What is written, and where it lies."""
     found = []
@@ -91,11 +98,11 @@ def amounts(forecast: Cost) -> list[str]:
 def repetitions(study: Study) -> str:
     count = study.repeats.count
     if study.has_pilot:
-        return f"once in a pilot and {count} time{'s' * (count > 1)} in shuffled blocks"
+        return f"once in a pilot and {counted(count, 'time')} in shuffled blocks"
     asked = (
         "repeats.pilot = false" if study.repeats.pilot is False else "it would show nothing about one point"
     )
-    return f"{count} time{'s' * (count > 1)}, without a pilot ({asked})"
+    return f"{counted(count, 'time')}, without a pilot ({asked})"
 
 
 def volume_lines(plan: StudyPlan) -> list[str]:

@@ -45,7 +45,7 @@ def prepare(call: StudyCall, secret_targets: Sequence[str] | None = None) -> Pre
     refuse([*problems, *file_problems(call, study, found)])
     study = without(over_shards(study, found), call.lacks)
     best = {name: [Best(b["where"], b["value"]) for b in values] for name, values in call.best.items()}
-    plan = plan_study(study, found.servers(), call.seed, best)
+    plan = plan_study(study, found.servers(), best)
     refuse(point_problems(call, plan, found))
     return Prepared(call, plan, found)
 
@@ -67,7 +67,8 @@ def read_study(call: StudyCall, engines: Sequence[str] | None = None) -> Study:
     from inrush.run.generators import refused
 
     known = Known(engines=known_engines(), generators=catalogue, refused=refused)
-    study = load_study(call.study, call.scale, call.overrides, engines, known)
+    seed = () if call.seed is None else (f"repeats.seed={call.seed}",)
+    study = load_study(call.study, call.scale, (*call.overrides, *seed), engines, known)
     study = over_storages(study, tuple(call.storages))
     return replace(study, unequal_durability=True) if call.unequal_durability else study
 

@@ -28,6 +28,7 @@ from inrush.run.ahead import Ahead, Look
 from inrush.run.listener import Listener
 from inrush.run.one import interrupted, run_one
 from inrush.targets.deployment import Deployment, key_of
+from inrush.text import counted
 
 #: Runs in a row that may fail on one engine before the rest of its runs is left out, and said.
 GIVE_UP_AFTER = 3
@@ -137,7 +138,8 @@ def fresh_repeats(folder: StudyFolder, choose: Choose, listener: Listener) -> Se
     fresh = choose(Results(folder.path))
     folder.write({"confirming": [r.run_id for r in fresh]})
     if fresh:
-        listener.note(f"{len(fresh)} fresh repeats follow, of the best points and those close to them")
+        repeats = f"{counted(len(fresh), 'fresh repeat')} follow{'s' * (len(fresh) == 1)}"
+        listener.note(f"{repeats}, of the best points and those close to them")
     return fresh
 
 

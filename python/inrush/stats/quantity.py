@@ -7,7 +7,7 @@ from math import floor, isfinite, log10
 from typing import TYPE_CHECKING
 
 from inrush.metrics import unit_of
-from inrush.text import number
+from inrush.text import counted, number
 
 if TYPE_CHECKING:  # the module of statistics takes a quarter of a second to load
     from inrush.stats.stats import Interval
@@ -47,7 +47,7 @@ def says_nothing(interval: Interval) -> bool:
 def show_bounds(interval: Interval, shown: Interval | None = None) -> str:
     """`[11.9, 12.8]`; where these say nothing, of how many runs they are. shown: in another unit."""
     if says_nothing(interval):
-        return f"({interval.n} runs: too few for an interval)"
+        return f"({counted(interval.n, 'run')}: too few for an interval)"
     shown = shown or interval
     return f"[{digits(shown.low)}, {digits(shown.high)}]"
 
@@ -127,9 +127,8 @@ def digits(value: float) -> str:
         return "0" if value == 0 else ("∞" if value > 0 else "−∞")
     if abs(value) < 1e-3:
         return number(value, 3)
-    if abs(value) >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2f}" if abs(value) < 10 else f"{value:.1f}"
+    first = place(float(f"{value:.2e}"))  # three digits of 0.9996 are 1.00
+    return f"{value:,.{max(0, 2 - first)}f}"
 
 
 def joined(number: str, unit: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 from inrush.border.events import Event, Latencies, Progress, RoleProgress
 from inrush.plan.planned import PlannedRun
+from inrush.plan.roles import ALL_ROWS
 from inrush.report.live.calls import Calls, histogram
 from inrush.report.live.clock import Rates, StudyClock
 from inrush.report.live.series import RoleSlice, RunSeries, Slice
@@ -110,6 +111,8 @@ class StudySeen:
         self.using.ended()
 
     def event(self, event: Event, now_s: float) -> None:
+        if event["event"] == "progress" and not self._says_when_it_ends(event):
+            event = {**event, "share": None, "left_s": None}
         self.clock.event(event)
         match event["event"]:
             case "segment":
@@ -226,6 +229,15 @@ class StudySeen:
         calls = planned_calls(plan["work"])
         return plan["until"]["kind"] == "work" and calls is not None and now["ops"] >= calls
 
+    def _says_when_it_ends(self, event: Progress) -> bool:
+        """Not while the rows of files are stored, which the plan does not count: the core then knows the segment's limit alone."""
+        segments = self.run.plan["segments"] if self.run is not None else []
+        segment: Mapping[str, Any] = segments[event["segment"]] if event["segment"] < len(segments) else {}
+        return all(
+            role["until"]["kind"] == "time" or role["work"].get("rows", 0) < ALL_ROWS
+            for role in segment.get("roles", ())
+        )
+
     def _interval_ns(self) -> int:
         return int(self.run.plan.get("record", {}).get("interval_ns", NS)) if self.run is not None else NS
 
@@ -235,6 +247,6 @@ def planned_calls(work: Mapping[str, Any]) -> int | None:
     match work["kind"]:
         case "calls":
             return int(work["count"])
-        case "rows" if not work.get("dump") and not work.get("input"):
+        case "rows" if work["rows"] < ALL_ROWS and not work.get("dump") and not work.get("input"):
             return -(-int(work["rows"]) // int(work["batch_rows"]))
     return None

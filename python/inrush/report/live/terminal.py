@@ -137,7 +137,7 @@ def roles(shown: Doc) -> Iterator[str]:
         ]
         yield " · ".join(filter(None, parts))
     if len(each) > MOST_ROLES:
-        yield f"and {len(each) - MOST_ROLES} more roles"
+        yield f"and {counted(len(each) - MOST_ROLES, 'more role')}"
 
 
 def errors_said(role: Doc) -> str:
