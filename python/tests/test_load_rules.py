@@ -341,7 +341,7 @@ def test_the_last_lines_say_what_was_compared_and_what_it_cost() -> None:
     assert "reading back 2.00 s" in cost_line({**costs, "verify_s": 2.0})
     assert "reading back 4.56 µs" in cost_line({**costs, "verify_s": 4.56e-6})
     done = Loaded(
-        "abc", 100, 0, 0, 10, 2.0, 1, (), None, 100, None, "different", "the table's values are not the files' in v",
+        "abc", 100, 0, 0, 0, 10, 2.0, 1, (), None, 100, None, "different", "the table's values are not the files' in v",
         {"v": "sum of hashes: different", "w": "sum"}, None, costs,
     )  # fmt: skip
     said = lines(done)
