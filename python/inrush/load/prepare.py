@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError, from_core, refuse
 from inrush.load import create, imports, preflight, proof, readback, reading
 from inrush.load.call import Call
+from inrush.load.create import describe
 from inrush.load.input import (
     Input,
     columns_of,
@@ -23,7 +25,7 @@ from inrush.load.input import (
     with_required,
     with_types,
 )
-from inrush.load.ledgers import at_once, has_ledgers, open_ledgers
+from inrush.load.ledgers import at_once, has_ledgers, once_more, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
@@ -43,6 +45,22 @@ def prepare(
     note: Callable[[str], None],
 ) -> ends.Wanted:
     """Tables and ledgers on every shard, and the plans of both ends. spool: where Parquet becomes what the core reads."""
+    try:
+        return prepare_once(call, inputs, shards, targets, spool, note)
+    except create.MadeMeanwhile:
+        note(f"another inrush made table {call.table} at the same moment")
+        return prepare_once(call, inputs, shards, targets, spool, note)
+
+
+def prepare_once(
+    call: Call,
+    inputs: Sequence[Input],
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    spool: Path,
+    note: Callable[[str], None],
+) -> ends.Wanted:
+    """Raises MadeMeanwhile where the table was not there at first, and another load made it."""
     from inrush import _core
 
     refuse(preflight.file_problems(call, inputs, shards, targets))
@@ -69,7 +87,12 @@ def prepare(
         there = create.with_declared(table, described)
         refuse(preflight.table_problems(call, shards, there, names, bool(described)))
         ledgers = open_ledgers(shards, targets, call.table)
-        of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+        try:
+            of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+        except RowsMissing:
+            if described or not describe(shards, targets[0][1], call.table):
+                raise
+            raise create.MadeMeanwhile from None
         if absent:
             raise no_table(targets, call.table)
         if call.verify:
@@ -87,7 +110,11 @@ def prepare(
         reading.refuse_other_columns([column.name for column in table.columns], as_begun)
         table = with_types(table, as_begun.types)
         for _, target in targets if call.replica else ():
-            shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
+            once_more(
+                partial(
+                    shards.ask, target, shards.loading.copy_table(ends.replica_table(call.table), physical)
+                )
+            )
         if create.is_spread(call, shards):
             create.coordinate(call, shards, described, note)
     except _core.CoreFailure as failure:
@@ -187,10 +214,3 @@ def refuse_partial(
     raise UsageError(
         f"{names}: there is no table {table}, and the other shards have one; make it there as it is on them"
     )
-
-
-def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
-    """(column, type, nullable) of a table; empty when there is none."""
-    schema, _, name = table.rpartition(".")
-    found = shards.ask(target, shards.loading.describe(schema, name))
-    return [(str(column), str(kind), not int(required)) for column, kind, required in found]
