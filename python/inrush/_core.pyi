@@ -79,8 +79,9 @@ class Load:
         """Events of one end of a load since the last call, as JSON objects; waits up to timeout_s for one.
 
         listening {address, resumed_files, resumed_rows}                                            (server)
-        progress, finished {seconds, bytes, shards: [{name, rows, commits}]}                        (server)
-        progress, finished {seconds, bytes, rows_sent, rows_stored, rows_before, rejected, files_done, files}  (client);
+        progress, finished {seconds, bytes, shards: [{name, rows, rows_of_others, commits}]}        (server)
+        progress, finished {seconds, bytes, rows_sent, rows_stored, rows_before, rejected, files_done, files,
+                 rows_of_others, bytes_of_others: sent, and in the ledger already}              (client);
                  finished has `sums` too: of all rows, in the order of the plan's items; null where they are not known
         note {text}
         failed {kind, message}

@@ -3,6 +3,7 @@
 InrushError
 ├── UsageError            exit 2  a refusal, with every problem that was found: say it differently, or --force
 ├── TargetError           exit 1  a server cannot be reached, refuses us or died
+│   └── LoginRefused      exit 2  it refuses the user, the password or the certificate
 ├── CoreError             exit 1  the core ended the run: plan, statement, disk, deadline
 ├── ResultUnreadable      exit 2  a results folder that is not sealed, damaged or too new
 ├── RowsMissing           exit 3  a table lacks rows that the ledger of loads has: --again
@@ -38,6 +39,10 @@ class TargetError(InrushError):
     exit_code = 1
 
 
+class LoginRefused(TargetError):
+    exit_code = 2
+
+
 class CoreError(InrushError):
     exit_code = 1
 
@@ -61,7 +66,9 @@ class Interrupted(InrushError):
 def from_core(kind: str, message: str) -> InrushError:
     """What the core raised (`_core.CoreFailure`), by its remedy. Lines of a server's words are moved to the right: none of
     them can pass for one of ours."""
-    classes = {"target": TargetError, "interrupted": Interrupted, "changed": FileChanged}
+    classes = {
+        "target": TargetError, "login": LoginRefused, "interrupted": Interrupted, "changed": FileChanged
+    }  # fmt: skip
     return classes.get(kind, CoreError)(re.sub(r"(?<=\n)(?=\S)", "  ", message))
 
 

@@ -115,7 +115,8 @@ def test_progress_is_of_all_files_so_far(tmp_path: Path, monkeypatch: pytest.Mon
 
     def through(*words: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         words[-1](next(events))
-        return {"rows_stored": 5, "rows_before": 0, "rejected": 0, "bytes": 10, "sums": ""}, {"shards": []}
+        counts = dict.fromkeys(each_file.COUNTS, 0)
+        return {**counts, "rows_stored": 5, "bytes": 10, "sums": ""}, {"shards": []}
 
     monkeypatch.setattr(each_file.EachFile, "through", through)
     monkeypatch.setattr(each_file, "proven", lambda *_: None, raising=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,19 @@ def test_rejected_rows_are_exit_code_1_with_their_main_reason_and_0_within_a_lim
         "3 rows rejected (most of them, 2, for column v: not an integer), each with line and reason" in shown
     )
     assert run([str(file), *words, "--strict", "--again", "--reject-limit", "3"], monkeypatch) == 0
+
+
+def test_a_reject_file_has_the_bytes_of_its_rows(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = [b"0,M\xfcller", b'1,"\xff,\xfe"', b"2,a\xe9"]
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"\n".join([b"id,name", *(b"%d,x" % i for i in range(3, 200)), *bad]) + b"\n")
+    assert run([str(file), *words, "--json"], monkeypatch) == 1
+    rejects = Path(json.loads(capsys.readouterr().out)["rejects"])
+    with rejects.open(newline="", encoding="latin-1") as found:
+        assert [row["text"].encode("latin-1") for row in csv.DictReader(found)] == bad
+    assert reasons_of(rejects).first.endswith("line 199: column name: not UTF-8")
 
 
 def test_the_most_frequent_reason_of_rejected_rows_is_most_of_them_only_above_half(tmp_path: Path) -> None:

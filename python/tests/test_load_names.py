@@ -77,3 +77,24 @@ def test_so_is_a_long_name_of_a_column(tmp_path: Path) -> None:
         prepare(call, inputs, shards, shards.documents(), tmp_path, silent)
     with pytest.raises(UsageError, match=said):  # before a database is made for it
         refuse_files(call, inputs, shards.loading)
+
+
+@pytest.mark.parametrize("table", ["", "  ", '""', "''", "public.", ".t", 'a."".t', "public. "])
+@pytest.mark.parametrize("scheme", ["postgresql", "mysql", "clickhouse", "duckdb"])
+def test_a_table_without_a_name_is_refused_in_one_line_before_the_server_is_reached(
+    scheme: str, table: str, tmp_path: Path
+) -> None:
+    failed = tried(tmp_path, scheme, table)
+    assert isinstance(failed, UsageError) and failed.exit_code == 2
+    (line,) = [line for line in str(failed).splitlines() if line.startswith("--table ")]
+    assert line.endswith(": a name is missing; give NAME, or SCHEMA.NAME")
+
+
+def test_a_table_without_a_name_is_refused_before_a_load_server_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "token").write_text("x" * 32)
+    (tmp_path / "a.csv").write_text("id,v\n1,2\n")
+    wanted = Call(
+        (str(tmp_path / "a.csv"),), "", server=NOWHERE.split("/")[0], token_file=str(tmp_path / "token")
+    )
+    with pytest.raises(UsageError, match="a name is missing"):
+        load(wanted, tmp_path / "loads", silent, silent)

@@ -12,6 +12,7 @@ from inrush.load.time_left import with_time_left
 #: 10,000,000 bytes of 100 a row are read, a fifth of their rows is stored.
 EVENT = {
     "event": "progress", "role": "client", "seconds": 2.0, "bytes": 10_000_000, "rows_sent": 100_000, "rows_stored": 20_000,
+    "rows_of_others": 0, "bytes_of_others": 0,
     "rejected": 0, "files_done": 0, "files": 1,
 }  # fmt: skip
 

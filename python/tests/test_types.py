@@ -138,6 +138,19 @@ def test_what_does_not_fit_is_named_and_never_stored_as_something_else(
     assert line in said[0], said
 
 
+def test_a_decimal_comma_that_makes_a_column_text_is_said(tmp_path: Path) -> None:
+    rows = ["2,5;1.234,50;7;a,b;-0,5", "3,25;9;8;2,5;x", "4,0;x;2,5;c;y"]
+    seen = sniff(written(tmp_path / "a.csv", "v;money;mixed;word;note", rows))
+    columns = choose_columns([seen])
+    assert [c.type for c in columns] == ["text"] * 5
+    assert lines(columns, [seen], ["a.csv"]) == [
+        "column v: looks like a decimal comma (first: line 2, '2,5'); stored as text",
+        "column money: looks like a decimal comma (first: line 2, '1.234,50'); stored as text",
+        "column mixed: 1 of 3 values is no whole number (first: line 4, '2,5'), which looks like a decimal comma; stored as text",
+        "column note: looks like a decimal comma (first: line 2, '-0,5'); stored as text",
+    ]
+
+
 def test_a_word_for_null_that_the_format_does_not_know_is_said(tmp_path: Path) -> None:
     seen = sniff(written(tmp_path / "a.csv", "v,country", ["1.5,NA", "NA,DE", "2.5,NA"]))
     said = lines(choose_columns([seen]), [seen], ["a.csv"])

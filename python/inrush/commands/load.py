@@ -64,8 +64,10 @@ def lines(done: Loaded) -> list[str]:
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
     if done.rows_on_replicas is not None:
         shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
+    meanwhile = f"another inrush stored {done.rows_meanwhile:,} of these rows meanwhile"
     found = [
         first,
+        *([meanwhile] if done.rows_meanwhile else []),
         f"{VERDICTS[done.verdict]}: {done.why}; {rows(done.rows_in_ledger)} of this import in the ledger{shards}",
     ]
     found += [f"{column}: {how}" for column, how in done.columns.items() if NOT_EQUAL.search(how)]

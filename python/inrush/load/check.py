@@ -27,9 +27,12 @@ class Loaded:
     """What a load did."""
 
     import_id: str
+    #: By this command: not what another one stored at the same time.
     rows_stored: int
     rows_before: int
+    rows_meanwhile: int
     rejected: int
+    #: Behind the rows that this command stored or rejected.
     bytes: int
     #: Of the whole command.
     seconds: float
@@ -65,6 +68,7 @@ class Loaded:
             "import": self.import_id,
             "rows_stored": self.rows_stored,
             "rows_stored_before": self.rows_before,
+            "rows_stored_meanwhile": self.rows_meanwhile,
             "rows_rejected": self.rejected,
             "rejected_for": self.reason,
             "rows_in_ledger": self.rows_in_ledger,
@@ -82,6 +86,29 @@ class Loaded:
             "shards": list(self.shards),
             "rejects": str(self.rejects) if self.rejects else None,
         }
+
+
+def good_rows(counts: Doc) -> int:
+    """Rows of the files that are stored, whoever stored them."""
+    return int(counts["rows_stored"] + counts["rows_before"] + counts["rows_of_others"])
+
+
+def with_meanwhile(counts: Doc, rows_then: int) -> Doc:
+    """The client's counts, with what others stored since this command began in `rows_of_others`, and none of their bytes. Pure.
+
+    rows_then: of the import, by its ledger, when this command began. A client meets rows of others when it begins a file, and when
+    it sends them.
+    """
+    others = counts["rows_before"] + counts["rows_of_others"]
+    before = min(others, rows_then)
+    size = counts["bytes"] - counts["bytes_of_others"]
+    return {
+        **counts,
+        "rows_before": before,
+        "rows_of_others": others - before,
+        "bytes": size,
+        "bytes_of_others": 0,
+    }
 
 
 def rows_by_ledger(
@@ -113,7 +140,7 @@ def checked(
     by_rows = "" if on_replicas is None else proof.astray(names, in_ledger, on_replicas, "rows in the ledger")
     found = proof.judge(
         proof.LoadEvidence(
-            rows_read=counts["rows_stored"] + counts["rows_before"],
+            rows_read=good_rows(counts),
             rows_in_ledger=sum(in_ledger),
             rows_on_replicas=None if on_replicas is None else sum(on_replicas),
             copies_missing=by_rows,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from inrush.engines.base.twin import Twin
 from inrush.engines.servers import secret
 from inrush.errors import Problem, UsageError, from_core, refuse
 from inrush.load.input import Input, table_of, times_of
+from inrush.load.ledgers import once_more
 from inrush.load.names import column_name_problems
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
@@ -31,6 +33,10 @@ if TYPE_CHECKING:
 
     AnyShards = Shards | RemoteShards
 Described = Sequence[tuple[str, str, bool]]
+
+
+class MadeMeanwhile(Exception):
+    """Another load made the table at the same moment, maybe with other columns: it is looked at as one that was there."""
 
 
 def asked_of(call: Call, loading: Loading) -> Asked:
@@ -90,7 +96,9 @@ def make_table(
     physical: str,
     columns: Sequence[Chosen],
 ) -> None:
-    """The table on every shard. columns: as they were found in the files."""
+    """The table on every shard. columns: as they were found in the files. Raises MadeMeanwhile once it is on all of them."""
+    from inrush import _core
+
     sampled = SampledColumns(
         longest={c.name: c.longest for c in columns if c.type == "text"},
         far=frozenset(c.name for c in columns if c.far),
@@ -100,8 +108,23 @@ def make_table(
     )
     usual = ends.table_plan(shards.twin, table, physical)
     statement = shards.loading.create_table(usual, table, sampled)
+    made_meanwhile = False
     for _, target in targets:
-        shards.ask(target, statement)
+        try:
+            shards.ask(target, statement)
+        except _core.CoreFailure:
+            if not describe(shards, target, call.table):
+                raise
+            made_meanwhile = True
+    if made_meanwhile:
+        raise MadeMeanwhile
+
+
+def describe(shards: AnyShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
+    """(column, type, nullable) of a table; empty when there is none."""
+    schema, _, name = table.rpartition(".")
+    found = shards.ask(target, shards.loading.describe(schema, name))
+    return [(str(column), str(kind), not int(required)) for column, kind, required in found]
 
 
 def age_problems(shards: AnyShards, target: tuple[str, border.Target]) -> Iterator[Problem]:
@@ -179,7 +202,7 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
     made = spreading(call, shards, [(name, kind) for name, kind, _ in described], passwords)
     if not isinstance(shards, Shards):
         for statement in made:
-            shards.ask_coordinator(statement)
+            once_more(partial(shards.ask_coordinator, statement))
         return
     url, variables, warning = split_password(call.into or "")
     if warning:
@@ -189,7 +212,7 @@ def coordinate(call: Call, shards: AnyShards, described: Described, note: Callab
     whole = Shards(shards.engine, shards.twin, [Target(shards.engine, url)], variables)
     try:
         for statement in made:
-            whole.ask(whole.documents()[0][1], statement)
+            once_more(partial(whole.ask, whole.documents()[0][1], statement))
     except _core.CoreFailure as failure:
         # The statement that failed holds the shards' password.
         kind, message = failure.args

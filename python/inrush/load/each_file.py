@@ -12,6 +12,7 @@ from typing import Any
 from inrush.border.load import ClientPlan, ServerPlan
 from inrush.errors import CoreError, InrushError, TargetError
 from inrush.load import proof
+from inrush.load.check import with_meanwhile
 from inrush.load.look import begun_of
 from inrush.load.process import End
 from inrush.load.rejects import with_names, with_remedy
@@ -25,9 +26,9 @@ Doc = dict[str, Any]
 OnEvent = Callable[[Doc], None]
 
 #: What a client says of its files that is added up.
-COUNTS = ("rows_stored", "rows_before", "rejected", "bytes")
+COUNTS = ("rows_stored", "rows_before", "rows_of_others", "rejected", "bytes", "bytes_of_others")
 #: What its progress says of all that it has read so far.
-SO_FAR = ("bytes", "rows_sent", "rows_stored", "rejected", "seconds")
+SO_FAR = ("bytes", "bytes_of_others", "rows_sent", "rows_stored", "rows_of_others", "rejected", "seconds")
 
 
 @dataclass
@@ -43,6 +44,8 @@ class EachFile:
     series: LoadSeries | None = None
     said: list[Doc] = field(default_factory=list)
     _before: Resumed | None = None
+    #: Of the import, when the first load server began.
+    _rows_then: int = 0
     #: What the progress of clients that have ended came to.
     _so_far: dict[str, float] = field(default_factory=lambda: dict.fromkeys(SO_FAR, 0.0))
 
@@ -61,9 +64,10 @@ class EachFile:
                 counts[name] += int(read[name])
             sums.append(read["sums"])
             self.said = added(self.said, stored["shards"])
+        found = with_meanwhile(counts, self._rows_then)
         if self._before is not None:
-            self._before.end(counts["rows_stored"])
-        return {**counts, "sums": proof.of_lines(self.wanted.items, sums) if self.wanted.items else None}
+            self._before.end(found["rows_stored"] + found["rows_of_others"])
+        return {**found, "sums": proof.of_lines(self.wanted.items, sums) if self.wanted.items else None}
 
     def started(self) -> Iterator[End]:
         yield End(None, self.own / f"server-{os.getpid()}.log", self.shards.secrets)
@@ -84,10 +88,12 @@ class EachFile:
             self.on_event(event)
 
         def client_plan(listening: Doc) -> ClientPlan:
+            if n == 0:
+                self._rows_then = int(listening["resumed_rows"])
             if n == 0 and self.series is not None:
-                self.series.begin(int(listening["resumed_rows"]))
+                self.series.begin(self._rows_then)
             if n == 0 and listening["resumed_files"]:
-                self._before = Resumed(self.note, self.wanted.import_id, int(listening["resumed_rows"]))
+                self._before = Resumed(self.note, self.wanted.import_id, self._rows_then)
                 self.on_event = self._before.watched(self.on_event)
             way = ends.link_plan(listening["address"], self.document["token"])
             return ends.client_plan(self.wanted, self.shards.twin, way, str(self.own / "rejects"), [n])
@@ -119,7 +125,7 @@ def added(before: Sequence[Doc], more: Sequence[Doc]) -> list[Doc]:
     if not before:
         return [dict(shard) for shard in more]
     return [
-        {**a, "rows": a["rows"] + b["rows"], "commits": a["commits"] + b["commits"]}
+        {**a, **{of: a[of] + b[of] for of in ("rows", "rows_of_others", "commits")}}
         for a, b in zip(before, more, strict=True)
     ]
 

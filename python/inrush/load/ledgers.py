@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from inrush.border import plan as border
@@ -38,6 +39,17 @@ def at_once(shards: AnyShards, count: int, of_shard: Callable[[int], T]) -> list
     # The passwords stand in the environment until the last one is answered.
     with environment(shards.secrets), ThreadPoolExecutor(min(AT_ONCE, count)) as pool:
         return list(pool.map(of_shard, range(count)))
+
+
+def once_more(make: Callable[[], object]) -> None:
+    """Makes what is not there yet. Where another load makes it at the same moment, PostgreSQL takes that for a conflict: then it is
+    there the second time."""
+    from inrush import _core
+
+    try:
+        make()
+    except _core.CoreFailure:
+        make()
 
 
 @dataclass(frozen=True)
@@ -96,16 +108,10 @@ class Ledgers:
 
 def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     """The ledgers beside the table, made where there are none."""
-    from inrush import _core
-
     found = schema_of(shards, targets, table)
     here = ledger.ledger_name(found)
     for _, target in targets:
-        try:
-            shards.ask(target, ends.create_ledger(shards.loading, here))
-        except _core.CoreFailure:
-            # Another load made it at the same moment, which PostgreSQL takes for a conflict: now it is there.
-            shards.ask(target, ends.create_ledger(shards.loading, here))
+        once_more(partial(shards.ask, target, ends.create_ledger(shards.loading, here)))
     resolved = f"{found}.{table.rpartition('.')[2]}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 

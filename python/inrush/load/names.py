@@ -1,11 +1,15 @@
-"""Names that a server would cut without a word: two tables would become one. Pure."""
+"""Names that are none, and those that a server would cut without a word: two tables would become one. Pure."""
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from inrush.engines.base.loading import Loading
 from inrush.errors import Problem
+
+#: A name of these alone is a shell's mistake.
+BLANKS = " \t\r\n\"'`"
 
 
 def table_name_problems(loading: Loading, table: str, replica: bool = False) -> Iterator[Problem]:
@@ -15,6 +19,13 @@ def table_name_problems(loading: Loading, table: str, replica: bool = False) -> 
     if replica:
         name = f"{table.rpartition('.')[2]}_replica"
         yield from name_problems(loading, f"--replica with --table {table}", name)
+
+
+def blank_name_problems(table: str) -> Iterator[Problem]:
+    """A table, or a schema before it, without a name."""
+    if any(not part.strip(BLANKS) for part in table.split(".")):
+        shown = shlex.quote(table)
+        yield Problem.sentence(f"--table {shown}: a name is missing; give NAME, or SCHEMA.NAME")
 
 
 def column_name_problems(loading: Loading, names: Sequence[str], file: str) -> Iterator[Problem]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.errors import Problem, problems_of
 from inrush.load import create
-from inrush.load.names import column_name_problems, table_name_problems
+from inrush.load.names import blank_name_problems, column_name_problems, table_name_problems
 from inrush.load.remote import remote_problems
 from inrush.load.series import path_problems
 from inrush.load.shards import shards_of
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 def call_problems(call: Call) -> Iterator[Problem]:
     """What needs no file and no server."""
     yield from path_problems(call.series)
+    yield from blank_name_problems(call.table)
     yield from problems_of(partial(read_said, call.header, call.columns, call.format))
     yield from problems_of(partial(read_dates, call.dates))
     if call.server:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError, from_core, refuse
 from inrush.load import create, imports, preflight, proof, readback, reading
 from inrush.load.call import Call
+from inrush.load.create import describe
 from inrush.load.input import (
     Input,
     columns_of,
@@ -24,7 +26,7 @@ from inrush.load.input import (
     with_types,
 )
 from inrush.load.ledger import Header
-from inrush.load.ledgers import Ledgers, at_once, has_ledgers, open_ledgers
+from inrush.load.ledgers import Ledgers, at_once, has_ledgers, once_more, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
@@ -49,7 +51,11 @@ def prepare(
     refuse(preflight.file_problems(call, inputs, shards, targets))
     physical = ends.target_table(call.table)
     try:
-        there = table_there(call, inputs, shards, targets, physical, note)
+        try:
+            there = table_there(call, inputs, shards, targets, physical, note)
+        except create.MadeMeanwhile:
+            note(f"another inrush made table {call.table} at the same moment")
+            there = table_there(call, inputs, shards, targets, physical, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     table, of, declared = there.table, there.of, there.declared
@@ -132,7 +138,8 @@ def table_there(
     physical: str,
     note: Callable[[str], None],
 ) -> TableThere:
-    """It is made where the call creates it. Raises UsageError and CoreFailure."""
+    """It is made where the call creates it. Raises UsageError and CoreFailure, and MadeMeanwhile where the table was not there at
+    first, and another load made it."""
     looked, key = looked_at(inputs), tuple(call.key) if len(targets) > 1 else ()
     # Before a table that holds no rows of its own passes for one that lost them.
     refuse(preflight.server_problems(shards, targets, call.table))
@@ -155,7 +162,12 @@ def table_there(
     there = create.with_declared(table, described)
     refuse(preflight.table_problems(call, shards, there, names, bool(described)))
     ledgers = open_ledgers(shards, targets, call.table)
-    of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+    try:
+        of = imports.settle(call, inputs, ledgers, physical if described else None, note)
+    except RowsMissing:
+        if described or not describe(shards, targets[0][1], call.table):
+            raise
+        raise create.MadeMeanwhile from None
     if absent:
         raise no_table(targets, call.table)
     if call.verify:
@@ -173,7 +185,8 @@ def table_there(
     reading.refuse_other_columns([column.name for column in table.columns], as_begun)
     table = with_types(table, as_begun.types)
     for _, target in targets if call.replica else ():
-        shards.ask(target, shards.loading.copy_table(ends.replica_table(call.table), physical))
+        copy = shards.loading.copy_table(ends.replica_table(call.table), physical)
+        once_more(partial(shards.ask, target, copy))
     if create.is_spread(call, shards):
         create.coordinate(call, shards, described, note)
     return TableThere(table, described, ledgers, of, times, key, as_begun)
@@ -222,10 +235,3 @@ def refuse_partial(
     raise UsageError(
         f"{names}: there is no table {table}, and the other shards have one; make it there as it is on them"
     )
-
-
-def describe(shards: Shards | RemoteShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
-    """(column, type, nullable) of a table; empty when there is none."""
-    schema, _, name = table.rpartition(".")
-    found = shards.ask(target, shards.loading.describe(schema, name))
-    return [(str(column), str(kind), not int(required)) for column, kind, required in found]

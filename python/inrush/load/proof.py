@@ -148,11 +148,13 @@ def compared(of: LoadEvidence, expected: Figures) -> LoadVerdict:
         columns.setdefault(column, f"{NOT_COMPARED}: {why}")
     named = [(column, how) for column, how in columns.items() if column]
     wrong = [column for column, how in named if DIFFERENT in how]
-    weak = [f"{column} {how}" for column, how in named if NOT_COMPARED in how]
+    weak = [f"`{column}` {how}" for column, how in named if NOT_COMPARED in how]
     shown = dict(named)
     if wrong or DIFFERENT in columns.get("", ""):
         return LoadVerdict(
-            "different", f"the table's values are not the files' in {', '.join(wrong) or 'its rows'}", shown
+            "different",
+            f"the table's values are not the files' in {', '.join(f'`{c}`' for c in wrong) or 'its rows'}",
+            shown,
         )
     moved = tuple(name for name, found in of.found if rows_differ(of.items, expected, found))
     if moved:
@@ -177,7 +179,7 @@ def equal_parts(items: Sequence[Item], columns: Sequence[str]) -> str:
     if in_rows:
         said = f"rows, the sums of all {len(columns)} columns and those of whole rows"
     if loose and len(columns) > 1:
-        said += f" (two values of {', '.join(loose)} that changed places would not show)"
+        said += f" (not checked: whether two rows exchanged their values of {' or '.join(f'`{name}`' for name in loose)})"
     return said
 
 
@@ -196,7 +198,7 @@ def with_moved(verdict: LoadVerdict, names: Sequence[str]) -> LoadVerdict:
         column: f"{how}, in other rows: {DIFFERENT}" if column in names else how
         for column, how in verdict.columns.items()
     }
-    why = f"values of {' or '.join(names)} stand in other rows of {verdict.moved[0]} than in the files"
+    why = f"values of {' or '.join(f'`{name}`' for name in names)} stand in other rows of {verdict.moved[0]} than in the files"
     return replace(verdict, why=why, columns=shown)
 
 

@@ -25,7 +25,8 @@ def reasons_of(rejects: Path) -> Reasons:
     counts: Counter[str] = Counter()
     first = ""
     with rejects.open(newline="", encoding="utf-8", errors="replace") as lines:
-        for row in csv.DictReader(lines):
+        # Before Python 3.11 no line with a NUL was read.
+        for row in csv.DictReader(line.replace("\0", " ") for line in lines):
             why = f"column {row['column']}: {row['reason']}" if row["column"] else row["reason"]
             first = first or f"{row['file']}, line {row['line']}: {why}"
             counts[why] += 1

@@ -33,9 +33,9 @@ class Resumed:
             self.said = True
             self.note(f"import {self.import_id} goes on: {self.rows:,} rows are stored already")
 
-    def end(self, rows_stored: int) -> None:
-        """rows_stored: by this call."""
-        if rows_stored:
+    def end(self, rows: int) -> None:
+        """rows: stored since this call began."""
+        if rows:
             self.goes_on()
         elif not self.said:
             self.note(f"import {self.import_id} is complete, with {self.rows:,} rows; nothing to load")

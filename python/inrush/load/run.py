@@ -18,10 +18,10 @@ from inrush.border.load import ImportPlan, LinkPlan, ServerPlan
 from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, problems_of, refuse
 from inrush.load import create, grown, proof, readback
 from inrush.load.call import Call
-from inrush.load.check import Loaded, checked, rows_by_ledger
+from inrush.load.check import Loaded, checked, good_rows, rows_by_ledger, with_meanwhile
 from inrush.load.databases import need_databases
 from inrush.load.discover import with_shards
-from inrush.load.each_file import EachFile, names_said
+from inrush.load.each_file import COUNTS, EachFile, names_said
 from inrush.load.expand import expand
 from inrush.load.input import LOOK_ROWS, Input, open_inputs
 from inrush.load.look import begun_of
@@ -169,6 +169,8 @@ class Storing:
         if series is not None:  # what earlier calls had stored, its load server knows
             series.begin(0)
         with self.times.part("storing_s"), rows_said(wanted, shards, self.targets, None):
+            places = [target for _, target in self.targets]
+            rows_then = sum(rows_by_ledger(shards, places, wanted.import_id, wanted.ledger))
             counts = run_clients(
                 self.call,
                 wanted,
@@ -181,6 +183,7 @@ class Storing:
                 setup,
                 series,
             )
+            counts = with_meanwhile(counts, rows_then)
         self.write_series()
         with self.times.part("proof_s"):
             return proven(wanted, shards, self.targets, counts, self.own)
@@ -204,23 +207,24 @@ class Storing:
         wanted, series, on_event, token = self.wanted, self.series, self.on_event, secrets.token_hex(16)
         load_server.begin(self.server_plan(shards, token), self.own / "server.log")
         listening = load_server.wait_for("listening", on_event)
-        before = None
+        before, rows_then = None, int(listening["resumed_rows"])
         if listening["resumed_files"]:
-            before = Resumed(self.note, wanted.import_id, int(listening["resumed_rows"]))
+            before = Resumed(self.note, wanted.import_id, rows_then)
             on_event = before.watched(on_event)
         way = ends.link_plan(listening["address"], token)
         with ExitStack() as looking:
             if series is not None:
-                series.begin(int(listening["resumed_rows"]))
+                series.begin(rows_then)
                 looking.enter_context(sizes_watched(series, shards, wanted, self.targets))
             looking.enter_context(self.times.part("storing_s"))
             looking.enter_context(rows_said(wanted, shards, self.targets, load_server))
             counts = run_clients(
                 self.call, wanted, shards, self.client, load_server, way, self.own, on_event, series=series
             )
+            counts = with_meanwhile(counts, rows_then)
         self.write_series()
         if before is not None:
-            before.end(counts["rows_stored"])
+            before.end(counts["rows_stored"] + counts["rows_of_others"])
         with self.times.part("storing_s"):
             last = load_server.stop(on_event)
         return counts, last["shards"]
@@ -311,14 +315,14 @@ def proven(
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
     rejects = merge_rejects(own)
     reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
-    none_stored = reasons is not None and counts["rows_stored"] + counts["rows_before"] == 0
-    if reasons is not None and none_stored and found.verdict in ("proven", "counted"):
+    if reasons is not None and good_rows(counts) == 0 and found.verdict in ("proven", "counted"):
         why = f"{counts['rejected']:_} of {counts['rejected']:_} rows rejected, the first: {reasons.first}"
         found = replace(found, verdict="nothing", why=why)
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],
         counts["rows_before"],
+        counts["rows_of_others"],
         counts["rejected"],
         counts["bytes"],
         0.0,  # it is still going on
@@ -356,7 +360,7 @@ def run_clients(
     groups: list[list[int] | None] = (
         [[n] for n in range(len(wanted.files))] if call.process_per_file else [None]
     )
-    counts: Doc = dict.fromkeys(("rows_stored", "rows_before", "rejected", "bytes"), 0)
+    counts: Doc = dict.fromkeys(COUNTS, 0)
     sums: list[Any] = []
     for n, files in enumerate(groups):
         document = ends.client_plan(wanted, shards.twin, way, str(own / "rejects"), files, setup)

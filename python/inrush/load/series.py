@@ -78,8 +78,8 @@ class LoadSeries:
         self._said()
 
     def client_ended(self, last: Mapping[str, Any]) -> None:
-        """Its last word: all that it read is stored."""
-        own = int(last["rows_stored"]), int(last["bytes"]), int(last["files_done"])
+        """Its last word: all that it read is stored, by it or by another command."""
+        own = int(last["rows_stored"]), int(last["bytes"] - last["bytes_of_others"]), int(last["files_done"])
         self._left = tuple(a + b for a, b in zip(self._left, own, strict=True))  # type: ignore[assignment]
         self._now = (0, 0, 0)
         self._said()

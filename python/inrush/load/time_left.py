@@ -14,18 +14,23 @@ def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
 
     def on_progress(event: Doc) -> None:
         if event["event"] == "progress" and event["role"] == "client":
-            stored = stored_bytes(event)
-            event = {**event, "stored_bytes": stored}
-            if stored:
-                left = total_bytes - event.get("bytes_before", 0) - stored
-                event["left_s"] = max(0.0, left) * event["seconds"] / stored
+            done = done_bytes(event)
+            event = {**event, "stored_bytes": stored_bytes(event)}
+            if done:
+                left = total_bytes - event.get("bytes_before", 0) - done
+                event["left_s"] = max(0.0, left) * event["seconds"] / done
         on_event(event)
 
     return on_progress
 
 
 def stored_bytes(event: Doc) -> float:
-    """Bytes of the files behind the rows that are stored, as far as all rows are alike. Pure."""
+    """Bytes of the files behind the rows that this command stored, as far as all rows are alike. Pure."""
+    return max(0.0, done_bytes(event) - float(event["bytes_of_others"]))
+
+
+def done_bytes(event: Doc) -> float:
+    """The same with the rows that another command stored."""
     rows = event["rows_sent"] + event["rejected"]
-    done = event["rows_stored"] + event["rejected"]
+    done = event["rows_stored"] + event["rows_of_others"] + event["rejected"]
     return float(event["bytes"]) * min(1.0, done / rows) if rows else 0.0

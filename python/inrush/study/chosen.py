@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
@@ -187,6 +188,15 @@ def first(evidence: Evidence, holds: Holds, names: Sequence[str]) -> str:
 
 #: Of a value, in a line.
 SHOWN_CHARS = 40
+#: `2,5` and `1.234,50`: a number for people, and a text for a database.
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*")
+NO_NUMBER = fits_not(Fit("f64"))
+
+
+def has_comma(evidence: Evidence, holds: Holds) -> bool:
+    """Whether the first value of such a kind is a number with a decimal comma."""
+    place = evidence.first(holds)
+    return place is not None and DECIMAL_COMMA.fullmatch(place.value) is not None
 
 
 def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[str]) -> list[str]:
@@ -237,6 +247,9 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
         return (
             f"column {c.name}: whole numbers from 2^63 on, for which the database has no type; stored as text"
         )
+    if choice.nearly is None and c.type == "text" and has_comma(evidence_of(c), NO_NUMBER):
+        at = first(evidence_of(c), NO_NUMBER, names)
+        return f"column {c.name}: looks like a decimal comma{at}; stored as text"
     if choice.nearly is None:
         return order_line(c, sampled, names)
     evidence, noun = evidence_of(c), noun_of(choice.nearly.type, choice.nearly.form)
@@ -252,6 +265,8 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     elif number == evidence.count(is_quoted):
         what = f"{'is in quotes and so a text' if number == 1 else 'are in quotes and so texts'}, not NULL"
     at = first(evidence, holds, names)
+    if has_comma(evidence, holds):
+        at += ", which looks like a decimal comma"
     head = f"column {c.name}: {number:,} of {choice.values:,} {sampled}values {what}{at}; stored as {c.type}"
     if choice.rejects:
         return f"{head}, rows with such values are rejected"

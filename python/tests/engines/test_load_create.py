@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from inrush.border import plan as border
 from inrush.engines.base.instance import Target
 from inrush.load.call import Call
 from inrush.load.check import Loaded
 from inrush.load.run import load
+from inrush.load.shards import LOOK_S, Shards
 from tests.engines.test_load import rows_file, silent
 from tests.engines.test_load_proof import Place, database
 
@@ -190,3 +193,50 @@ def check_far_times_stay_numbers(place: Place, folder: Path) -> None:
     done = place.load([file], folder, create=True, verify=True)
     assert (done.verdict, done.verified, done.rows_stored) == ("proven", True, 2), done.why
     assert columns_of(place)["at"] == "Int64"
+
+
+# --- two loads that make one table
+
+
+@pytest.fixture(params=["postgresql", "mysql", "mariadb", "clickhouse"])
+def contested(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from database(request.getfixturevalue(request.param))
+
+
+def before_first(monkeypatch: pytest.MonkeyPatch, start: str, act: Callable[[], object]) -> list[str]:
+    """Acts before the first statement that begins so, which is given."""
+    ask, acted = Shards.ask, list[str]()
+
+    def asked(
+        self: Shards, target: border.Target, statement: str, limit_s: float = LOOK_S
+    ) -> list[list[Any]]:
+        if statement.startswith(start) and not acted:
+            acted.append(statement)
+            act()
+        return ask(self, target, statement, limit_s)
+
+    monkeypatch.setattr(Shards, "ask", asked)
+    return acted
+
+
+def test_of_two_loads_that_make_a_table_the_second_takes_it_as_it_is_then(
+    contested: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    acted = before_first(monkeypatch, 'CREATE TABLE "t"', contested.make)
+    done = contested.load([rows_file(tmp_path / "a.csv", 0, 1_000)], tmp_path, create=True)
+    assert acted and (done.verdict, done.rows_stored) == ("proven", 1_000), done.why
+    assert contested.rows() == 1_000
+
+
+def test_a_load_whose_table_another_load_makes_and_fills_meanwhile_does_not_take_its_rows_for_lost(
+    contested: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [rows_file(tmp_path / "a.csv", 0, 1_000)]
+    before_first(
+        monkeypatch,
+        "CREATE TABLE IF NOT EXISTS",
+        lambda: contested.load(files, tmp_path / "other", create=True),
+    )
+    done = contested.load(files, tmp_path / "own", create=True)
+    assert (done.verdict, done.rows_stored, done.rows_before) == ("proven", 0, 1_000), done.why
+    assert contested.rows() == 1_000

@@ -13,7 +13,7 @@ import pytest
 from inrush.border.address import read
 from inrush.commands.load import lines
 from inrush.engines.base.instance import Target
-from inrush.errors import InrushError, TargetError, UsageError
+from inrush.errors import InrushError, LoginRefused, TargetError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
 from tests.engines.servers import control, password_of
@@ -124,6 +124,19 @@ def test_a_server_that_cannot_be_reached_is_that_and_no_missing_database(
     with pytest.raises(TargetError) as failed:
         load(wanted, tmp_path / "loads", silent, silent)
     assert "does not exist" not in str(failed.value)
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", "clickhouse"])
+def test_a_wrong_password_is_what_the_user_gave(
+    engine: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    server = request.getfixturevalue(engine)
+    place = server.url.partition("://")[2].partition("@")[2].partition("?")[0]
+    user = {"postgresql": "postgres", "mysql": "inrush", "clickhouse": "default"}[engine]
+    files = (str(rows_file(tmp_path / "a.csv", 0, 3)),)
+    with pytest.raises(LoginRefused) as failed:
+        load(Call(files, "t", f"{engine}://{user}:wrong@{place}"), tmp_path / "loads", silent, silent)
+    assert failed.value.exit_code == 2 and "wrong" not in str(failed.value)
 
 
 def test_a_user_who_may_make_no_database_gets_the_servers_words(postgresql: Target, tmp_path: Path) -> None:

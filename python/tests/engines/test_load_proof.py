@@ -527,7 +527,7 @@ def test_two_values_that_changed_places_are_found_and_need_not_be_read_back(
     for verify in (False, True):
         done = here.load([file], tmp_path, verify=verify)
         assert (done.verdict, done.verified) == ("different", None)
-        assert "values of name stand in other rows" in done.why
+        assert "values of `name` stand in other rows" in done.why
 
 
 def test_verify_of_a_table_that_holds_other_rows_is_refused_before_anything_is_stored(

@@ -128,7 +128,11 @@ struct Shared {
     next: AtomicUsize,
     bytes: AtomicU64,
     rows_sent: AtomicU64,
+    /// By us.
     rows_stored: AtomicU64,
+    /// Rows that were sent and that the ledger had already, and the bytes behind them.
+    rows_of_others: AtomicU64,
+    bytes_of_others: AtomicU64,
     rejected: AtomicU64,
     files_done: AtomicUsize,
     /// Rows and rejects that an earlier attempt had brought to their end.
@@ -157,6 +161,8 @@ pub fn run(plan: ClientPlan, event_sender: &EventSender) -> Result<Json, Error> 
         bytes: AtomicU64::new(0),
         rows_sent: AtomicU64::new(0),
         rows_stored: AtomicU64::new(0),
+        rows_of_others: AtomicU64::new(0),
+        bytes_of_others: AtomicU64::new(0),
         rejected: AtomicU64::new(0),
         files_done: AtomicUsize::new(0),
         rows_before: AtomicU64::new(0),
@@ -206,6 +212,8 @@ impl Shared {
             "bytes": self.bytes.load(Relaxed),
             "rows_sent": self.rows_sent.load(Relaxed),
             "rows_stored": self.rows_stored.load(Relaxed),
+            "rows_of_others": self.rows_of_others.load(Relaxed),
+            "bytes_of_others": self.bytes_of_others.load(Relaxed),
             "rows_before": self.rows_before.load(Relaxed),
             "bytes_before": self.bytes_before.load(Relaxed),
             "rejected": self.rejected.load(Relaxed),
@@ -342,7 +350,7 @@ fn send_file(
         sums.add(&batch);
         let (rows, last) = (count as u64, count == 0);
         let head = ChunkHead { file: file.number, chunk, rows, after, last, sums: sums.text() };
-        wire.send(&head, &body)?;
+        wire.send(&head, &body, read)?;
         shared.add_sums(&head.sums);
         shared.rows_sent.fetch_add(count as u64, Relaxed);
         if head.last {

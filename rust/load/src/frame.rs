@@ -16,7 +16,7 @@ const FRAME_BYTES: u32 = 1 << 30;
 const UNAUTHENTICATED_BYTES: u32 = 4 << 10;
 /// Of a frame's body, what is read before more memory is taken.
 const FIRST_BYTES: usize = 64 << 10;
-pub const VERSION: u32 = 3;
+pub const VERSION: u32 = 4;
 
 /// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,6 +39,8 @@ pub struct Ack {
     pub file: u32,
     pub chunk: u64,
     pub rows: u64,
+    /// Rows of these that the ledger had already: an earlier load or another one at the same time stored them.
+    pub of_others: u64,
 }
 
 /// How far a file had come when an earlier import was ended.

@@ -123,7 +123,10 @@ fn from_server() -> Vec<u8> {
         Message::Answer { rows: json!([[1, "x", null, {"a": [0.5]}]]) },
         Message::Welcome { reached },
         Message::Acked {
-            acks: vec![Ack { file: 1, chunk: 0, rows: 20 }, Ack { file: 1, chunk: 1, rows: 20 }],
+            acks: vec![
+                Ack { file: 1, chunk: 0, rows: 20, of_others: 0 },
+                Ack { file: 1, chunk: 1, rows: 20, of_others: 7 },
+            ],
         },
         Message::Alive,
         Message::Failed { message: "a shard was given up".into() },

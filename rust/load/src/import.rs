@@ -93,7 +93,7 @@ impl Import {
             columns,
             placement,
             resumed_files: reached.len(),
-            resumed_rows: reached.iter().fold(0, |sum: u64, r| sum.saturating_add(r.after.stored)),
+            resumed_rows: shard::rows(&ledgers[..plan.shards.len()]),
             known: ledgers.iter().map(|l| l.iter().map(|(at, line)| (*at, line.after)).collect()).collect(),
             shards,
             seen: Mutex::new(HashMap::new()),
@@ -169,7 +169,14 @@ impl Import {
         let shards: Vec<Json> = self
             .shards
             .iter()
-            .map(|s| json!({"name": s.plan.name, "rows": s.stored.load(Relaxed), "commits": s.commits.load(Relaxed)}))
+            .map(|s| {
+                json!({
+                    "name": s.plan.name,
+                    "rows": s.stored.load(Relaxed),
+                    "rows_of_others": s.of_others.load(Relaxed),
+                    "commits": s.commits.load(Relaxed),
+                })
+            })
             .collect();
         json!({"bytes": self.bytes.load(Relaxed), "shards": shards})
     }
@@ -311,7 +318,7 @@ impl Import {
         queues: &Queues,
         replies: &Sender<Reply>,
     ) -> io::Result<()> {
-        let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
+        let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows, of_others: 0 };
         let chunk = match lock(&self.seen).entry((head.file, head.chunk)) {
             Entry::Occupied(earlier) => {
                 earlier.get().sent_again(replies);
@@ -321,17 +328,18 @@ impl Import {
                 free.insert(Arc::new(Pending::new(ack, parts.len(), replies.clone()))).clone()
             }
         };
-        for ((rows, known), writers) in parts.into_iter().zip(&self.known).zip(queues) {
+        for (k, ((rows, known), writers)) in parts.into_iter().zip(&self.known).zip(queues).enumerate() {
+            let is_copy = k >= self.plan.shards.len();
+            let (size, part) =
+                (Size::of(&rows), Part { head: head.clone(), rows, chunk: chunk.clone(), is_copy });
             if let Some(after) = known.get(&(head.file, head.chunk)) {
                 if (after.offset, after.stored) != (head.after.offset, head.after.stored) {
                     return Err(self.failed(&cut_elsewhere(head)));
                 }
-                chunk.stored();
+                part.stored(true);
                 continue;
             }
             let writer = head.chunk.wrapping_add(u64::from(head.file)) as usize % writers.len();
-            let size = Size::of(&rows);
-            let part = Part { head: head.clone(), rows, chunk: chunk.clone() };
             writers[writer].put(size, part).map_err(|_| io::Error::other("a shard was given up"))?;
         }
         Ok(())

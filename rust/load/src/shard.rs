@@ -41,6 +41,15 @@ pub struct Part {
     pub head: ChunkHead,
     pub rows: Columns,
     pub chunk: Arc<Pending>,
+    /// A copy on the shard after its own: its rows are counted there.
+    pub is_copy: bool,
+}
+
+impl Part {
+    /// One shard more has it. of_others: the ledger had it already.
+    pub fn stored(&self, of_others: bool) {
+        self.chunk.stored(if of_others && !self.is_copy { self.rows.rows as u64 } else { 0 });
+    }
 }
 
 /// A chunk until its last shard has it.
@@ -52,30 +61,41 @@ pub struct Pending {
 struct Waiting {
     /// Shards that do not have it yet.
     left: usize,
-    /// Where its answers go: two when a client connected again while it was under way.
+    /// Rows of it that the ledgers had already.
+    of_others: u64,
+    /// Where its answers go: first the client that sent it, then those that sent it again while it was under way.
     replies: Vec<Sender<Reply>>,
 }
 
 impl Pending {
     pub fn new(ack: Ack, shards: usize, replies: Sender<Reply>) -> Pending {
-        Pending { ack, state: Mutex::new(Waiting { left: shards, replies: vec![replies] }) }
+        Pending { ack, state: Mutex::new(Waiting { left: shards, of_others: 0, replies: vec![replies] }) }
     }
 
-    /// One shard more has it; the last one acknowledges.
-    pub fn stored(&self) {
+    /// One shard more has it; the last one acknowledges. of_others: rows of this shard that its ledger had already.
+    pub fn stored(&self, of_others: u64) {
         let mut state = self.state.lock().unpoisoned();
         state.left -= 1;
+        state.of_others += of_others;
         if state.left == 0 {
+            let own = Ack { of_others: state.of_others, ..self.ack };
             // A client that has gone asks the ledger when it comes again.
-            state.replies.drain(..).for_each(|replies| drop(replies.send(Reply::Ack(self.ack))));
+            for (k, replies) in state.replies.drain(..).enumerate() {
+                drop(replies.send(Reply::Ack(if k == 0 { own } else { self.stored_for_another() })));
+            }
         }
+    }
+
+    /// Every row of it came from another client.
+    fn stored_for_another(&self) -> Ack {
+        Ack { of_others: self.ack.rows, ..self.ack }
     }
 
     /// It was sent again: acknowledged to this sender too, and not stored again.
     pub fn sent_again(&self, replies: &Sender<Reply>) {
         let mut state = self.state.lock().unpoisoned();
         if state.left == 0 {
-            drop(replies.send(Reply::Ack(self.ack)));
+            drop(replies.send(Reply::Ack(self.stored_for_another())));
         } else {
             state.replies.push(replies.clone());
         }
@@ -87,6 +107,8 @@ pub struct Shard {
     pub plan: ShardPlan,
     pub engine: Arc<dyn Engine>,
     pub stored: AtomicU64,
+    /// Rows that its ledger had already when they came.
+    pub of_others: AtomicU64,
     pub commits: AtomicU64,
 }
 
@@ -94,7 +116,8 @@ impl Shard {
     pub fn connect(plan: ShardPlan, stop: Arc<AtomicBool>) -> Result<Shard, Error> {
         let context = Context { plan: Arc::new(plan.plan.clone()), clock: Clock::start(), stop };
         let engine = build(&context)?;
-        Ok(Shard { plan, engine, stored: AtomicU64::new(0), commits: AtomicU64::new(0) })
+        let [stored, of_others, commits] = [0; 3].map(AtomicU64::new);
+        Ok(Shard { plan, engine, stored, of_others, commits })
     }
 
     /// What the ledger holds of this import.
@@ -130,6 +153,11 @@ fn integer(value: &Value) -> Option<i64> {
         Value::Text(v) => v.parse().ok(),
         _ => None,
     }
+}
+
+/// What the ledgers hold, also of chunks behind one that is missing. A ledger can hold any line. Pure.
+pub fn rows(ledgers: &[Lines]) -> u64 {
+    ledgers.iter().flat_map(Lines::values).fold(0, |sum, line| sum.saturating_add(line.rows))
 }
 
 /// How far each file has come on every shard: what a client need not send again. Pure.
@@ -177,6 +205,8 @@ fn added(sums: Vec<i128>, more: &str) -> Option<Vec<i128>> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{channel, Receiver};
+
     use super::*;
 
     fn ledger(lines: &[(u32, u64, bool)]) -> Lines {
@@ -198,6 +228,25 @@ mod tests {
         for other in ["3", "", "3 x", &format!("{huge} 4")] {
             assert_eq!(added(vec![1, 2], other), None, "{other}");
         }
+    }
+
+    #[test]
+    fn a_chunk_is_counted_by_the_client_that_sent_it_first_and_its_rows_of_others_by_none() {
+        let (ack, (first, to_first), (second, to_second)) =
+            (Ack { file: 0, chunk: 3, rows: 10, of_others: 0 }, channel(), channel());
+        let pending = Pending::new(ack, 2, first);
+        pending.sent_again(&second);
+        pending.stored(0);
+        pending.stored(4);
+        pending.sent_again(&second);
+        let of_others = |replies: Receiver<Reply>| -> Vec<u64> {
+            let acks = replies.try_iter().map(|reply| match reply {
+                Reply::Ack(ack) => ack.of_others,
+                Reply::Failed(message) => panic!("{message}"),
+            });
+            acks.collect()
+        };
+        assert_eq!((of_others(to_first), of_others(to_second)), (vec![4], vec![10, 10]));
     }
 
     #[test]

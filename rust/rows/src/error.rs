@@ -87,6 +87,7 @@ impl Error {
     pub fn kind(&self) -> &'static str {
         match self {
             Error::Plan(_) => "plan",
+            Error::Target { class: TargetFault::Auth, .. } => "login",
             Error::Target { .. } => "target",
             Error::Statement { .. } => "statement",
             Error::Io { .. } | Error::File { .. } => "io",

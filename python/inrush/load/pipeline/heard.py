@@ -73,14 +73,16 @@ class Heard:
                     **there,
                 )  # fmt: skip
             case (("progress" | "finished"), "client"):
-                self.at_work[said.key] = event["rows_stored"], event["bytes"]
+                # A load server that was killed may have stored what its client sends again.
+                stored = event["rows_stored"] + event["rows_of_others"]
+                self.at_work[said.key] = stored, event["bytes"]
                 if event["event"] == "finished":
                     rows, size = self.at_work.pop(said.key)
                     self.left = self.left[0] + rows, self.left[1] + size
                 if said.host is None:
                     self.journal.look(self.rows, self.bytes)
                 else:
-                    counts = {"rows": event["rows_stored"], "bytes": event["bytes"]}
+                    counts = {"rows": stored, "bytes": event["bytes"]}
                     self.journal.say("look", t_ns=event["t_ns"], of=said.key, **counts, **there)
             case (("progress" | "finished"), "load_server"):
                 self.received[said.key] = event["bytes"]
@@ -95,9 +97,10 @@ class Heard:
 
     def stored_by(self, event: Doc) -> None:
         for shard in event["shards"]:
-            for what in ("rows", "commits"):
+            counts = {"rows": shard["rows"] + shard["rows_of_others"], "commits": shard["commits"]}
+            for what, count in counts.items():
                 name = f"{shard['name']} {what}"
-                self.stored_in[name] = self.stored_in.get(name, 0) + shard[what]
+                self.stored_in[name] = self.stored_in.get(name, 0) + count
 
     def counted(self, segment: int, read: Inputs, t_ns: int, held_by: str) -> list[Doc]:
         """Rows of `counters`: what the kernel held of the files, what holds the load server, what each shard got."""

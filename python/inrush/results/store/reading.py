@@ -111,7 +111,8 @@ def first_reject(path: Path) -> str:
     """`a.csv, line 2: column v: not an integer`; empty of a reject file without a row, and of one that is not read."""
     try:
         with path.open(newline="", encoding="utf-8", errors="replace") as lines:
-            row = next(csv.DictReader(lines), None)
+            # Before Python 3.11 no line with a NUL was read.
+            row = next(csv.DictReader(line.replace("\0", " ") for line in lines), None)
     except (OSError, csv.Error):
         return ""
     if row is None or not row.get("reason"):

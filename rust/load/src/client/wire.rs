@@ -34,6 +34,8 @@ pub struct Wire {
 struct Heard {
     state: Mutex<(u64, Option<String>)>,
     changed: Condvar,
+    /// Bytes of the file behind each chunk that is under way.
+    bytes: Mutex<HashMap<(u32, u64), u64>>,
 }
 
 impl Wire {
@@ -66,8 +68,10 @@ impl Wire {
         Ok(Wire { out, reached, sent: 0, heard, ears: Some(ears), link: plan.link.clone() })
     }
 
-    pub fn send(&mut self, head: &ChunkHead, body: &[u8]) -> Result<(), Error> {
+    /// bytes: of the file, behind this chunk.
+    pub fn send(&mut self, head: &ChunkHead, body: &[u8], bytes: u64) -> Result<(), Error> {
         self.sent += 1;
+        lock(&self.heard.bytes).insert((head.file, head.chunk), bytes);
         let sent = frame::send_chunk(&mut *lock(&self.out), head, body);
         sent.map_err(|e| self.why(&e))
     }
@@ -142,7 +146,7 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
             }
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
-        shared.rows_stored.fetch_add(acks.iter().fold(0, |sum: u64, a| sum.saturating_add(a.rows)), Relaxed);
+        acks.iter().for_each(|ack| count(ack, &mut lock(&heard.bytes), shared));
         let mut state = lock(&heard.state);
         state.0 += acks.len() as u64;
         let ended = failed.is_some();
@@ -151,5 +155,17 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
         if ended {
             return;
         }
+    }
+}
+
+/// Rows of an acknowledged chunk: ours, or of others; the bytes behind them in the same parts.
+fn count(ack: &Ack, under_way: &mut HashMap<(u32, u64), u64>, shared: &Shared) {
+    let bytes = under_way.remove(&(ack.file, ack.chunk)).unwrap_or(0);
+    let of_others = ack.of_others.min(ack.rows);
+    shared.rows_stored.fetch_add(ack.rows - of_others, Relaxed);
+    shared.rows_of_others.fetch_add(of_others, Relaxed);
+    if of_others > 0 {
+        let share = of_others as f64 / ack.rows as f64;
+        shared.bytes_of_others.fetch_add((bytes as f64 * share).round() as u64, Relaxed);
     }
 }

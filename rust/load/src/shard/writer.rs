@@ -1,5 +1,6 @@
 //! The writer of one shard: rows and their ledger line in one transaction, tried again until the ledger has both.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -27,13 +28,19 @@ pub fn write(shard: &Shard, parts: &Queue<Part>, event_sender: &EventSender) -> 
     };
     let mut waiting: Vec<Part> = Vec::new();
     while let Some(rows) = parts.take(shard.plan.flush_rows, &mut waiting) {
-        writer.store(&waiting, event_sender)?;
-        shard.stored.fetch_add(rows as u64, Ordering::Relaxed);
-        shard.commits.fetch_add(1, Ordering::Relaxed);
-        waiting.drain(..).for_each(|part| part.chunk.stored());
+        let others = writer.store(&waiting, event_sender)?;
+        let of_others = |part: &Part| others.contains(&(part.head.file, part.head.chunk));
+        let theirs: usize = waiting.iter().filter(|part| of_others(part)).map(|part| part.rows.rows).sum();
+        shard.stored.fetch_add((rows - theirs) as u64, Ordering::Relaxed);
+        shard.of_others.fetch_add(theirs as u64, Ordering::Relaxed);
+        shard.commits.fetch_add(u64::from(others.len() < waiting.len()), Ordering::Relaxed);
+        waiting.drain(..).for_each(|part| part.stored(of_others(&part)));
     }
     Ok(())
 }
+
+/// By file and number.
+type Chunks = HashSet<(u32, u64)>;
 
 struct Writer<'a> {
     shard: &'a Shard,
@@ -47,6 +54,8 @@ struct Writer<'a> {
 /// Why an attempt did not succeed, and whether another may.
 enum Missed {
     Again(String),
+    /// As `Again`, after COMMIT or the line of a ledger was sent: what the ledger has then is ours.
+    Unanswered(String),
     Never(Error),
     /// Refused for good, unless the ledger has it: a load server that was killed may have stored the same rows meanwhile.
     Refused(Error),
@@ -54,35 +63,38 @@ enum Missed {
 
 impl Writer<'_> {
     /// All of `parts`; on a slow shard that takes as long as their rows at its rate, the real storing included.
-    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
+    /// Gives the chunks that the ledger had already.
+    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Chunks, Error> {
         let begun = Instant::now();
         let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
         let takes = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(rows as f64));
-        self.stored(parts, event_sender)?;
+        let others = self.stored(parts, event_sender)?;
         pause(takes.saturating_sub(begun.elapsed()), event_sender);
-        Ok(())
+        Ok(others)
     }
 
     /// The same, in as many attempts as the shard's patience allows.
-    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<(), Error> {
+    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Chunks, Error> {
         let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
         let mut todo: Vec<&Part> = parts.iter().collect();
         let mut wait = Duration::from_millis(50);
+        let mut others = Chunks::new();
         loop {
-            let why = match self.attempt(&todo) {
-                Ok(()) => return Ok(()),
+            let (why, are_ours) = match self.attempt(&todo) {
+                Ok(()) => return Ok(others),
                 Err(Missed::Never(e)) => return Err(e),
                 Err(Missed::Refused(e)) => {
                     self.session = None;
                     let before = todo.len();
-                    self.leave_stored(&mut todo)?;
+                    others.extend(self.leave_stored(&mut todo)?);
                     match (todo.len(), before) {
-                        (0, _) => return Ok(()),
+                        (0, _) => return Ok(others),
                         (left, before) if left < before => continue,
                         _ => return Err(e),
                     }
                 }
-                Err(Missed::Again(why)) => why,
+                Err(Missed::Again(why)) => (why, false),
+                Err(Missed::Unanswered(why)) => (why, true),
             };
             // The connection may have gone between COMMIT and its answer: the ledger knows.
             self.session = None;
@@ -96,22 +108,31 @@ impl Writer<'_> {
                 pause(wait, event_sender);
                 wait = (wait * 2).min(Duration::from_secs(2));
                 match self.leave_stored(&mut todo) {
-                    Ok(()) => break,
+                    Ok(found) => {
+                        others.extend(found.into_iter().filter(|_| !are_ours));
+                        break;
+                    }
                     Err(e) if is_passing(&e) => {}
                     Err(e) => return Err(e),
                 }
             }
             if todo.is_empty() {
-                return Ok(());
+                return Ok(others);
             }
         }
     }
 
-    /// Takes away what the ledger has by now.
-    fn leave_stored(&self, todo: &mut Vec<&Part>) -> Result<(), Error> {
+    /// Takes away what the ledger has by now, and gives it.
+    fn leave_stored(&self, todo: &mut Vec<&Part>) -> Result<Chunks, Error> {
         let lines = self.shard.lines()?;
-        todo.retain(|part| !lines.contains_key(&(part.head.file, part.head.chunk)));
-        Ok(())
+        let mut found = Chunks::new();
+        todo.retain(|part| {
+            let chunk = (part.head.file, part.head.chunk);
+            let is_stored = lines.contains_key(&chunk);
+            found.extend(is_stored.then_some(chunk));
+            !is_stored
+        });
+        Ok(found)
     }
 
     fn gave_up(&self, why: &str) -> Error {
@@ -154,9 +175,9 @@ impl Writer<'_> {
                 Missed::Never(Error::Statement { message, .. }) => Missed::Again(message),
                 other => other,
             })?;
-            self.execute("COMMIT")
+            self.execute("COMMIT").map_err(unanswered)
         } else {
-            self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(missed)
+            self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(|e| unanswered(missed(e)))
         }
     }
 
@@ -250,6 +271,13 @@ impl Writer<'_> {
             )
         });
         format!("{} {}", ledger.insert, values.collect::<Vec<_>>().join(", "))
+    }
+}
+
+fn unanswered(missed: Missed) -> Missed {
+    match missed {
+        Missed::Again(why) => Missed::Unanswered(why),
+        other => other,
     }
 }
 

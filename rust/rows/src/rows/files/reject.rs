@@ -38,13 +38,14 @@ impl Rejects {
         let mut row = Vec::with_capacity(text.len().min(TEXT_BYTES) + 256);
         let shown = &text[..text.len().min(TEXT_BYTES)];
         let shown = shown.strip_suffix(b"\n").unwrap_or(shown);
-        quote(&mut row, file);
+        quote(&mut row, file.as_bytes());
         row.extend_from_slice(format!(",{line},").as_bytes());
-        quote(&mut row, column);
+        quote(&mut row, column.as_bytes());
         row.push(b',');
-        quote(&mut row, &reason.to_string());
+        quote(&mut row, reason.to_string().as_bytes());
         row.push(b',');
-        quote(&mut row, &String::from_utf8_lossy(shown).replace('\0', "\u{fffd}"));
+        // As it stands, whatever it is: from here it is repaired.
+        quote(&mut row, shown);
         row.push(b'\n');
         self.write(&row)?;
         self.count += 1;
@@ -99,18 +100,32 @@ impl Rejects {
 }
 
 /// A CSV field, quoted where it must be.
-fn quote(out: &mut Vec<u8>, text: &str) {
-    if !text.contains([',', '"', '\n', '\r']) {
-        return out.extend_from_slice(text.as_bytes());
+fn quote(out: &mut Vec<u8>, text: &[u8]) {
+    if !text.iter().any(|byte| b",\"\n\r".contains(byte)) {
+        return out.extend_from_slice(text);
     }
     out.push(b'"');
-    out.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    for byte in text {
+        out.push(*byte);
+        out.extend((*byte == b'"').then_some(b'"'));
+    }
     out.push(b'"');
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rejected_row_stands_in_the_file_byte_by_byte() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("rejects.csv");
+        let mut rejects = Rejects::new(path.to_str().unwrap(), 10);
+        rejects.add("a.csv", 2, "name", Reason::NotUtf8, b"1,\"M\xfcller\",\0\n").unwrap();
+        rejects.flush().unwrap();
+        let written = std::fs::read(&path).unwrap();
+        assert!(written.ends_with(b",\"1,\"\"M\xfcller\"\",\0\"\n"), "{}", written.escape_ascii());
+    }
 
     #[test]
     fn a_reject_file_is_cut_to_where_it_goes_on_and_never_made_longer() {
