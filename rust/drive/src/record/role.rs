@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 
-use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
-use super::recorder::{Looks, Recorder};
+use super::recorder::Recorder;
 use super::snapshot::{OpCounts, Snapshot};
-use super::total::Total;
+use super::spec::{Looks, RoleSpec};
+use super::total::{Place, Total};
 use super::{HistRow, IntervalRow, Kind, Recorded, SendRow};
 use inrush_engines::schedule::is_paced;
 
@@ -43,16 +43,6 @@ pub(super) struct Span {
     sent_bytes: u64,
     /// (session, operations in flight at the end).
     in_flight: Vec<(usize, Vec<u32>)>,
-}
-
-/// Where and when a row belongs.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) segment: u16,
-    pub(super) repetition: u32,
-    pub(super) t_ns: u64,
-    pub(super) dt_ns: u64,
-    pub(super) origin_ns: u64,
 }
 
 pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder>) {
