@@ -10,6 +10,7 @@ mod dump;
 mod extract;
 pub mod freshness;
 pub mod input;
+pub mod live;
 pub mod page;
 mod progress;
 pub mod role_queue;
