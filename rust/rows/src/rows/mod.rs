@@ -43,6 +43,7 @@ pub(crate) mod simd;
 mod table;
 mod text;
 mod uuids;
+mod value_bits;
 mod value_hash;
 
 pub use alone::{Alone, Drawn};
