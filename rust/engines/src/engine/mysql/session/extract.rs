@@ -2,36 +2,16 @@
 
 use std::io;
 
-use super::prepare::{Prepared, Statement};
+use super::prepare::{Extract, Prepared, Statement, Way};
 use super::{MySession, Reading};
 use crate::engine::extract::{Extraction, Sink};
 use crate::engine::messages::{self, Messages};
 use crate::engine::mysql::connection::garbled;
-use crate::engine::mysql::decode::{self, AnswerColumn};
+use crate::engine::mysql::decode;
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::message;
-use crate::engine::mysql::written::Written;
 use crate::engine::{OpId, Outcome, Ticket};
-use inrush_rows::rows::{Columns, Value};
-
-pub(super) struct Extract {
-    pub(super) way: Way,
-    /// As the server described them when it prepared the statement.
-    pub(super) columns: Vec<AnswerColumn>,
-    /// Rows on their way to the sink.
-    pub(super) batch: Columns,
-}
-
-/// How rows come, which is how they are asked for.
-pub(super) enum Way {
-    Binary(Statement),
-    /// The same rows, so many a fetch, out of a cursor of the server.
-    Cursor {
-        statement: Statement,
-        fetch_rows: u32,
-    },
-    Text(Written),
-}
+use inrush_rows::rows::Value;
 
 /// What came of a call.
 struct Came {
