@@ -43,7 +43,7 @@ impl Field {
                 };
                 &part[front..front + length.min(longest) as usize]
             }
-            _ => part.trim_ascii_end_of_blanks(),
+            _ => without_blanks(part),
         }
     }
 
@@ -204,15 +204,10 @@ impl Field {
     }
 }
 
-trait Blanks {
-    fn trim_ascii_end_of_blanks(&self) -> &[u8];
-}
-
-impl Blanks for [u8] {
-    fn trim_ascii_end_of_blanks(&self) -> &[u8] {
-        let kept = self.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
-        &self[..kept]
-    }
+/// A text without the blanks that fill it up.
+fn without_blanks(text: &[u8]) -> &[u8] {
+    let kept = text.iter().rposition(|&byte| byte != b' ').map_or(0, |last| last + 1);
+    &text[..kept]
 }
 
 fn four(part: &[u8]) -> [u8; 4] {
