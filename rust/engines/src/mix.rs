@@ -2,6 +2,7 @@
 
 mod keys;
 mod ranges;
+mod row_draw;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,8 +18,9 @@ use inrush_rows::rows::hash::hash;
 use inrush_rows::rows::{Generators, Interval, Value};
 use inrush_rows::types::Holds;
 
-pub use keys::{key_problems, KeySet, RowDraw, SessionKeys, Share};
+pub use keys::{key_problems, KeySet, SessionKeys};
 pub use ranges::{range_problems, Ranges};
+pub use row_draw::{RowDraw, Share};
 
 /// Chooses the operation of each ticket of a role by weight.
 #[derive(Clone)]
