@@ -20,7 +20,7 @@ use crate::proof::Expectations;
 use crate::run::sampler;
 use crate::run::usage::Latest;
 use crate::run::{Commands, Event};
-use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
+use crate::tables::{ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
 
 use inrush_engines::engine::statement::perform;
