@@ -14,7 +14,6 @@ use serde_json::{json, Value as Json};
 
 use super::frame::ChunkHead;
 use super::link::{LinkPlan, Setup};
-use super::server::lock;
 use super::wire::SILENCE;
 use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
 use inrush_engines::engine::arrow;
@@ -217,13 +216,13 @@ impl Shared {
     /// Its last word, with the sums of all its rows.
     fn finished(&self, began: Instant) -> Json {
         let mut said = self.says("finished", began);
-        said["sums"] = lock(&self.sums).as_ref().map(Checksums::text).into();
+        said["sums"] = self.sums.lock().unpoisoned().as_ref().map(Checksums::text).into();
         said
     }
 
     /// Figures of chunks; where a ledger has none, the whole has none.
     fn add_sums(&self, text: &str) {
-        let mut sums = lock(&self.sums);
+        let mut sums = self.sums.lock().unpoisoned();
         if sums.as_mut().is_some_and(|sums| sums.merge_text(text).is_none()) {
             *sums = None;
         }

@@ -13,7 +13,7 @@ use inrush_rows::lock::Unpoisoned;
 
 use super::frame::ChunkHead;
 use super::import::{Import, Place, Reply};
-use super::server::{broken, lock};
+use super::server::broken;
 
 /// More would wait for one another at the shards' queues.
 pub const MOST_HASHERS: u32 = 64;
@@ -85,7 +85,7 @@ impl Hand {
     /// placed.
     pub fn over(&self, head: ChunkHead, body: Vec<u8>, replies: &Sender<Reply>) -> io::Result<Vec<u8>> {
         {
-            let mut state = lock(&self.reader.state);
+            let mut state = self.reader.state.lock().unpoisoned();
             if let Some(failure) = &state.failure {
                 return Err(io::Error::other(failure.clone()));
             }
@@ -93,12 +93,12 @@ impl Hand {
         }
         let job = Job { head, body, replies: replies.clone(), reader: self.reader.clone() };
         self.jobs.send(job).map_err(|_| io::Error::other(broken().to_string()))?;
-        Ok(lock(&self.reader.state).spare.pop().unwrap_or_default())
+        Ok(self.reader.state.lock().unpoisoned().spare.pop().unwrap_or_default())
     }
 
     /// Waits until all that was handed over waits for its shards.
     pub fn placed(&self) -> io::Result<()> {
-        let mut state = lock(&self.reader.state);
+        let mut state = self.reader.state.lock().unpoisoned();
         while state.under_way > 0 && state.failure.is_none() {
             state = self.reader.changed.wait(state).unpoisoned();
         }
@@ -110,7 +110,7 @@ fn work(import: &Import, jobs: &Mutex<Receiver<Job>>) {
     let mut place = Place::of(import);
     loop {
         // The lock is held while one waits: the thread that has it takes the next chunk.
-        let Ok(Job { head, body, replies, reader }) = lock(jobs).recv() else { return };
+        let Ok(Job { head, body, replies, reader }) = jobs.lock().unpoisoned().recv() else { return };
         let mut done = Done { import, reader: &reader, placed: None };
         done.placed = Some(import.place(&mut place, &head, body, &replies).map_err(|e| e.to_string()));
     }
@@ -130,7 +130,7 @@ impl Drop for Done<'_> {
             self.import.fail(&why);
             Err(why)
         });
-        let mut state = lock(&self.reader.state);
+        let mut state = self.reader.state.lock().unpoisoned();
         state.under_way -= 1;
         match placed {
             Ok(memory) => state.spare.push(memory),

@@ -17,13 +17,14 @@ use super::hashers::Hashers;
 use super::ipc;
 use super::plan::{ImportPlan, ShardPlan};
 use super::queue::{Queue, Size};
-use super::server::{broken, lock};
+use super::server::broken;
 use super::shard::{self, Lines, Part, Pending, Shard};
 use super::wire::{Reader, Writer, ALIVE};
 use super::EventSender;
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::clear;
 use inrush_rows::error::Error;
+use inrush_rows::lock::Unpoisoned;
 use inrush_rows::placement::{route, Placement};
 use inrush_rows::rows::files::Position;
 use inrush_rows::rows::Columns;
@@ -108,7 +109,7 @@ impl Import {
         import.start_writers()?;
         if hash_threads > 0 {
             match Hashers::start(&import, hash_threads) {
-                Ok(hashers) => *lock(&import.hashers) = Some(hashers),
+                Ok(hashers) => *import.hashers.lock().unpoisoned() = Some(hashers),
                 Err(e) => {
                     // Its writers would wait for ever.
                     let _ = import.close();
@@ -125,7 +126,7 @@ impl Import {
             (0..shard.plan.connections.max(1)).map(queue).collect()
         };
         let queues: Queues = self.shards.iter().map(of).collect();
-        *lock(&self.queues) = Some(queues.clone());
+        *self.queues.lock().unpoisoned() = Some(queues.clone());
         for (index, (shard, own)) in self.shards.iter().zip(queues).enumerate() {
             for (k, queue) in own.into_iter().enumerate() {
                 let (import, shard) = (self.clone(), shard.clone());
@@ -138,7 +139,7 @@ impl Import {
                     ended
                 };
                 match thread::Builder::new().name(format!("shard{index}.{k}")).spawn(writer) {
-                    Ok(started) => lock(&self.writers).push(started),
+                    Ok(started) => self.writers.lock().unpoisoned().push(started),
                     Err(e) => {
                         // Those that were started would wait for ever.
                         let _ = self.close();
@@ -153,12 +154,12 @@ impl Import {
     /// Once no client sends any more: waits until what is queued is stored. The failure that ended the load, if one
     /// did.
     pub fn close(&self) -> Result<(), Error> {
-        if let Some(hashers) = lock(&self.hashers).take() {
+        if let Some(hashers) = self.hashers.lock().unpoisoned().take() {
             hashers.end();
         }
-        let queues = lock(&self.queues).take();
+        let queues = self.queues.lock().unpoisoned().take();
         queues.iter().flatten().flatten().for_each(|queue| queue.end());
-        let writers: Vec<_> = lock(&self.writers).drain(..).collect();
+        let writers: Vec<_> = self.writers.lock().unpoisoned().drain(..).collect();
         let failures: Vec<Error> =
             writers.into_iter().filter_map(|w| w.join().unwrap_or_else(|_| Err(broken())).err()).collect();
         failures.into_iter().find(|e| !matches!(e, Error::Interrupted)).map_or(Ok(()), Err)
@@ -176,7 +177,7 @@ impl Import {
 
     /// Sends the first failure to all clients; the load ends with it.
     pub(super) fn fail(&self, message: &str) {
-        let mut listeners = lock(&self.listeners);
+        let mut listeners = self.listeners.lock().unpoisoned();
         if listeners.failure.is_none() {
             listeners.failure = Some(message.to_owned());
             listeners
@@ -208,7 +209,7 @@ impl Import {
             self.failed(&message)
         })?;
         frame::send_message(&mut out, &Message::Welcome { reached: shard::reached(&reached) })?;
-        if lock(&self.queues).is_none() {
+        if self.queues.lock().unpoisoned().is_none() {
             let message = END.into();
             return frame::send_message(&mut out, &Message::Failed { message });
         }
@@ -222,7 +223,7 @@ impl Import {
             thread::Builder::new().name("acks".into()).spawn(move || acknowledge(&listeners, &mut out))?;
         let read = self.read_chunks(reader, &replies);
         // The acknowledging thread ends with its last sender: ours, that in the list, those of chunks under way.
-        lock(&self.listeners).clients.remove(&number);
+        self.listeners.lock().unpoisoned().clients.remove(&number);
         drop(replies);
         let _ = teller.join();
         read
@@ -230,7 +231,7 @@ impl Import {
 
     /// A client's number among those that hear of a failure; the failure when there was one.
     fn enter(&self, replies: &Sender<Reply>) -> Result<u64, String> {
-        let mut listeners = lock(&self.listeners);
+        let mut listeners = self.listeners.lock().unpoisoned();
         if let Some(message) = &listeners.failure {
             return Err(message.clone());
         }
@@ -241,7 +242,7 @@ impl Import {
     }
 
     fn read_chunks(&self, reader: &mut impl io::Read, replies: &Sender<Reply>) -> io::Result<()> {
-        let hand = lock(&self.hashers).as_ref().map(Hashers::hand);
+        let hand = self.hashers.lock().unpoisoned().as_ref().map(Hashers::hand);
         let mut place = Place::of(self);
         let mut spare = Vec::new();
         loop {
@@ -312,7 +313,7 @@ impl Import {
         replies: &Sender<Reply>,
     ) -> io::Result<()> {
         let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows };
-        let chunk = match lock(&self.seen).entry((head.file, head.chunk)) {
+        let chunk = match self.seen.lock().unpoisoned().entry((head.file, head.chunk)) {
             Entry::Occupied(earlier) => {
                 earlier.get().sent_again(replies);
                 return Ok(());
@@ -348,7 +349,7 @@ pub(super) struct Place {
 
 impl Place {
     pub(super) fn of(import: &Import) -> Place {
-        let queues = lock(&import.queues).clone().unwrap_or_default();
+        let queues = import.queues.lock().unpoisoned().clone().unwrap_or_default();
         Place { whole: import.empty(), hashes: Vec::new(), shard_of: Vec::new(), queues }
     }
 }

@@ -8,7 +8,7 @@ use std::io::{self, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -106,7 +106,7 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     });
     if let Some(import) = &own {
         // One guest more than there are: it stays until the end.
-        lock(&server.imports)
+        server.imports.lock().unpoisoned()
             .insert(import.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
     }
     let (resumed_files, resumed_rows) = own.as_ref().map_or((0, 0), |i| (i.resumed_files, i.resumed_rows));
@@ -164,16 +164,16 @@ impl Server {
             }
         }
         // Clients that are still there would keep their threads reading for ever.
-        lock(&self.open).values().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        self.open.lock().unpoisoned().values().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
         Ok(guests)
     }
 
     /// One client from its first word to its last.
     fn message(self: &Arc<Server>, stream: TcpStream, peer: SocketAddr, number: u64) {
         let known = self.let_in(&stream, number);
-        lock(&self.unauthenticated).retain(|(of, _)| *of != number);
+        self.unauthenticated.lock().unpoisoned().retain(|(of, _)| *of != number);
         let ended = match known {
-            Err(_) if !lock(&self.open).contains_key(&number) => Ok(()),
+            Err(_) if !self.open.lock().unpoisoned().contains_key(&number) => Ok(()),
             Err(why) => {
                 // Unauthenticated connections are counted and not listed: a client that sends garbage all day would
                 // fill the log.
@@ -185,7 +185,7 @@ impl Server {
             }
             Ok((reader, out)) => self.listen(BufReader::with_capacity(1 << 18, reader), out),
         };
-        lock(&self.open).remove(&number);
+        self.open.lock().unpoisoned().remove(&number);
         let _ = stream.shutdown(Shutdown::Both);
         if let Err(e) = ended {
             self.event_sender.send(json!({"event": "note", "text": format!("client {peer}: {e}")}));
@@ -198,7 +198,7 @@ impl Server {
         stream.set_nonblocking(false)?;
         stream.set_nodelay(true)?;
         stream.set_write_timeout(Some(HELLO))?;
-        lock(&self.open).insert(number, stream.try_clone()?);
+        self.open.lock().unpoisoned().insert(number, stream.try_clone()?);
         self.make_room(number, stream.try_clone()?);
         let mut first = [0u8];
         wait_until(stream, until)?;
@@ -240,7 +240,7 @@ impl Server {
 
     /// The oldest unauthenticated connections are closed when there are too many.
     fn make_room(&self, number: u64, stream: TcpStream) {
-        let mut unauthenticated = lock(&self.unauthenticated);
+        let mut unauthenticated = self.unauthenticated.lock().unpoisoned();
         unauthenticated.push_back((number, stream));
         while unauthenticated.len() > UNAUTHENTICATED_MOST {
             if let Some((_, oldest)) = unauthenticated.pop_front() {
@@ -311,7 +311,7 @@ impl Server {
     /// The import of that name, opened if `setup` describes it. `Err` in words for the client.
     fn join(&self, name: &str, setup: Option<Json>) -> Result<Arc<Import>, String> {
         let plan = setup.map(|setup| self.plan_of(name, setup)).transpose()?;
-        let mut imports = lock(&self.imports);
+        let mut imports = self.imports.lock().unpoisoned();
         loop {
             match (imports.get_mut(name), &plan) {
                 (Some(Entry::Open { import, .. }), Some(plan)) if import.plan != *plan => {
@@ -371,7 +371,7 @@ impl Server {
 
     /// The last client to leave waits until its rows are stored; a client that comes meanwhile begins after that.
     fn leave(&self, name: &str) {
-        let mut imports = lock(&self.imports);
+        let mut imports = self.imports.lock().unpoisoned();
         let Some(Entry::Open { import, guests }) = imports.get_mut(name) else { return };
         *guests -= 1;
         if *guests > 0 {
@@ -408,7 +408,7 @@ struct Becomes<'a> {
 
 impl Drop for Becomes<'_> {
     fn drop(&mut self) {
-        let mut imports = lock(&self.server.imports);
+        let mut imports = self.server.imports.lock().unpoisoned();
         match self.entry.take() {
             Some(entry) => imports.insert(self.name.to_owned(), entry),
             None => imports.remove(self.name),
@@ -440,8 +440,4 @@ fn drain(from: &mut impl io::Read) {
 fn equal_secrets(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unpoisoned()
 }

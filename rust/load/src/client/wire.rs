@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use super::Shared;
 use crate::frame::{self, Ack, ChunkHead, Frame, Message, Reached};
 use crate::link::{unreachable_server, Link, LinkPlan, NO_SERVER};
-use crate::server::lock;
 use crate::wire::{Reader, Writer};
 use crate::EventSender;
 use inrush_rows::error::Error;
@@ -68,7 +67,7 @@ impl Wire {
 
     pub fn send(&mut self, head: &ChunkHead, body: &[u8]) -> Result<(), Error> {
         self.sent += 1;
-        let sent = frame::send_chunk(&mut *lock(&self.out), head, body);
+        let sent = frame::send_chunk(&mut *self.out.lock().unpoisoned(), head, body);
         sent.map_err(|e| self.why(&e))
     }
 
@@ -93,7 +92,7 @@ impl Wire {
     pub fn finish(self, event_sender: &EventSender) -> Result<(), Error> {
         self.stored(event_sender)?;
         // The server may be gone already: everything is stored, and it knew.
-        let _ = frame::send_message(&mut *lock(&self.out), &Message::End);
+        let _ = frame::send_message(&mut *self.out.lock().unpoisoned(), &Message::End);
         Ok(())
     }
 
@@ -115,7 +114,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         // Ends the listening thread, whatever it waits for.
-        lock(&self.out).get_ref().shutdown();
+        self.out.lock().unpoisoned().get_ref().shutdown();
         if let Some(ears) = self.ears.take() {
             let _ = ears.join();
         }
@@ -143,7 +142,7 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
         shared.rows_stored.fetch_add(acks.iter().fold(0, |sum: u64, a| sum.saturating_add(a.rows)), Relaxed);
-        let mut state = lock(&heard.state);
+        let mut state = heard.state.lock().unpoisoned();
         state.0 += acks.len() as u64;
         let ended = failed.is_some();
         state.1 = failed.or(state.1.take());
