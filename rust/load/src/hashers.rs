@@ -11,9 +11,10 @@ use std::thread::{self, JoinHandle};
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
 
+use super::broken;
 use super::frame::ChunkHead;
-use super::import::{Import, Place, Reply};
-use super::server::broken;
+use super::listeners::Reply;
+use super::placing::{Place, Placer};
 
 /// More would wait for one another at the shards' queues.
 pub const MOST_HASHERS: u32 = 64;
@@ -52,7 +53,7 @@ struct State {
 }
 
 impl Hashers {
-    pub fn start(import: &Arc<Import>, count: u32) -> Result<Hashers, Error> {
+    pub fn start(placer: &Arc<Placer>, count: u32) -> Result<Hashers, Error> {
         if count > MOST_HASHERS {
             return Err(Error::Plan(format!("{count} hashing threads; at most {MOST_HASHERS}")));
         }
@@ -60,8 +61,8 @@ impl Hashers {
         let taken = Arc::new(Mutex::new(taken));
         let mut threads = Vec::new();
         for _ in 0..count {
-            let (import, taken) = (import.clone(), taken.clone());
-            let hasher = move || work(&import, &taken);
+            let (placer, taken) = (placer.clone(), taken.clone());
+            let hasher = move || work(&placer, &taken);
             // Those that were started end with `jobs`.
             let started = thread::Builder::new().name("hash".into()).spawn(hasher);
             threads.push(started.map_err(|e| Error::io("starting a hashing thread", e))?);
@@ -106,19 +107,19 @@ impl Hand {
     }
 }
 
-fn work(import: &Import, jobs: &Mutex<Receiver<Job>>) {
-    let mut place = Place::of(import);
+fn work(placer: &Placer, jobs: &Mutex<Receiver<Job>>) {
+    let mut place = Place::of(placer);
     loop {
         // The lock is held while one waits: the thread that has it takes the next chunk.
         let Ok(Job { head, body, replies, reader }) = jobs.lock().unpoisoned().recv() else { return };
-        let mut done = Done { import, reader: &reader, placed: None };
-        done.placed = Some(import.place(&mut place, &head, body, &replies).map_err(|e| e.to_string()));
+        let mut done = Done { placer, reader: &reader, placed: None };
+        done.placed = Some(placer.place(&mut place, &head, body, &replies).map_err(|e| e.to_string()));
     }
 }
 
 /// Says what became of a chunk, however its thread ended: a reader would wait for ever.
 struct Done<'a> {
-    import: &'a Import,
+    placer: &'a Placer,
     reader: &'a Reader,
     placed: Option<Result<Vec<u8>, String>>,
 }
@@ -127,7 +128,7 @@ impl Drop for Done<'_> {
     fn drop(&mut self) {
         let placed = self.placed.take().unwrap_or_else(|| {
             let why = broken().to_string();
-            self.import.fail(&why);
+            self.placer.listeners.fail(&why);
             Err(why)
         });
         let mut state = self.reader.state.lock().unpoisoned();

@@ -22,7 +22,7 @@ use super::plan::ImportPlan;
 use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
 use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
-use super::{EventSender, PROGRESS_EVERY};
+use super::{broken, EventSender, PROGRESS_EVERY};
 use inrush_engines::engine::control::control;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
@@ -107,7 +107,7 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     if let Some(import) = &own {
         // One guest more than there are: it stays until the end.
         server.imports.lock().unpoisoned()
-            .insert(import.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
+            .insert(import.placer.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
     }
     let (resumed_files, resumed_rows) = own.as_ref().map_or((0, 0), |i| (i.resumed_files, i.resumed_rows));
     event_sender.send(json!({
@@ -125,10 +125,6 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     }
     own.as_ref().map_or(Ok(()), |import| import.close())?;
     Ok(says("finished"))
-}
-
-pub fn broken() -> Error {
-    Error::Plan("the load server broke an assumption of its own; see the lines above".into())
 }
 
 impl Server {
@@ -314,7 +310,7 @@ impl Server {
         let mut imports = self.imports.lock().unpoisoned();
         loop {
             match (imports.get_mut(name), &plan) {
-                (Some(Entry::Open { import, .. }), Some(plan)) if import.plan != *plan => {
+                (Some(Entry::Open { import, .. }), Some(plan)) if import.placer.plan != *plan => {
                     return Err(format!(
                         "import {name} is being loaded with other options; wait for its end"
                     ));
