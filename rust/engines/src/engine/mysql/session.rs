@@ -11,7 +11,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::{garbled, Connection};
-use super::decode::{self, AnswerColumn};
+use super::decode::{self, AnswerColumn, Head};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
 use crate::engine::messages::{self, Ended, InOrder, Messages};
@@ -74,6 +74,31 @@ enum Reading {
     Rows,
 }
 
+impl Reading {
+    /// `columns`: of the answer, unless its head says that they are described. `None`: they are others.
+    fn behind_head(head: &Head, columns: &mut Vec<AnswerColumn>) -> Option<Reading> {
+        if head.described {
+            columns.clear();
+            return Some(Reading::Columns(head.columns));
+        }
+        (columns.len() as u64 == head.columns).then_some(Reading::Rows)
+    }
+
+    #[inline]
+    fn behind_column(self) -> Reading {
+        match self {
+            Reading::Columns(left @ 2..) => Reading::Columns(left - 1),
+            _ => Reading::Rows,
+        }
+    }
+
+    /// What is wrong with the number of columns, once all have come.
+    fn miscounted(self, given: usize, wanted: usize) -> Option<String> {
+        let all_came = self == Reading::Rows;
+        (all_came && given != wanted).then(|| format!("gives {given} columns of {wanted}"))
+    }
+}
+
 impl MySession {
     pub fn open(ctx: &Context, address: &Arc<Address>, ops: &[OpId]) -> Result<MySession, Error> {
         MySession::over(ctx, address, Connection::open(address)?, ops)
@@ -133,6 +158,7 @@ impl MySession {
             Some(Prepared::Statement(statement)) => self.keep_answers || statement.keep_answer,
             _ => false,
         };
+        let answers = &mut self.ended.answers;
         if packet.first() == Some(&0xff) {
             let failure = Failure::read(packet);
             self.ended.failures.note(sent.ticket, failure.to_string());
@@ -143,23 +169,16 @@ impl MySession {
             Reading::Head if packet.first() == Some(&0x00) => {
                 let okay = decode::okay(packet).ok_or_else(garbled)?;
                 sent.rows = sent.rows.saturating_add(okay.affected);
-                if !okay.more {
-                    self.finish(Outcome::Ok);
-                }
+                self.end_result(&okay);
             }
             Reading::Head => {
                 let head = decode::head(packet, leaves_out).ok_or_else(garbled)?;
+                self.reading = if head.described { Reading::Columns(head.columns) } else { Reading::Rows };
                 if head.described {
-                    self.reading = Reading::Columns(head.columns);
                     described.begin();
-                } else {
-                    // As they were described last, with this statement or with an answer to it.
-                    let known = described.columns().len() as u64 == head.columns;
-                    self.reading = Reading::Rows;
-                    if keeps {
-                        let names = known.then(|| described.names()).ok_or_else(garbled)?;
-                        self.answer = Some(self.ended.answers.begin(names));
-                    }
+                } else if keeps {
+                    let names = described.names_of(head.columns).ok_or_else(garbled)?;
+                    self.answer = Some(answers.begin(names));
                 }
             }
             Reading::Columns(left) => {
@@ -167,30 +186,36 @@ impl MySession {
                 if keeps || leaves_out {
                     described.column(packet).ok_or_else(garbled)?;
                 }
-                self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                self.reading = self.reading.behind_column();
                 if (keeps || leaves_out) && left <= 1 {
                     let names = described.end();
-                    self.answer = keeps.then(|| self.ended.answers.begin(names));
+                    self.answer = keeps.then(|| answers.begin(names));
                 }
             }
             Reading::Rows if decode::ends_rows(packet) => {
                 let okay = decode::okay(packet).ok_or_else(garbled)?;
-                self.reading = Reading::Head;
-                if !okay.more {
-                    self.finish(Outcome::Ok);
-                }
+                self.end_result(&okay);
             }
             Reading::Rows => {
                 sent.rows += 1;
                 sent.bytes += packet.len() as u64;
                 if keeps {
-                    let mut row = self.ended.answers.row();
+                    let mut row = answers.row();
                     decode::binary_row(packet, described.columns(), &mut row).ok_or_else(garbled)?;
                     self.answer.as_mut().expect("made with the columns").rows.push(row);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Another result of the same statement follows, or it was the last one.
+    #[inline]
+    fn end_result(&mut self, okay: &decode::Okay) {
+        self.reading = Reading::Head;
+        if !okay.more {
+            self.finish(Outcome::Ok);
+        }
     }
 
     fn finish(&mut self, outcome: Outcome) {
@@ -339,22 +364,13 @@ impl Session for MySession {
                     let Some(head) = head else {
                         return Err(statement_failed(&address, text, "it gives no rows to read back"));
                     };
-                    if head.described {
-                        columns.clear();
-                        reading = Reading::Columns(head.columns);
-                    } else if columns.len() as u64 == head.columns {
-                        reading = Reading::Rows;
-                        failure = miscounted(columns.len(), like.columns.len());
-                    } else {
-                        return Err(lost(garbled()));
-                    }
+                    reading = Reading::behind_head(&head, &mut columns).ok_or_else(|| lost(garbled()))?;
+                    failure = reading.miscounted(columns.len(), like.columns.len());
                 }
-                Reading::Columns(left) => {
+                Reading::Columns(_) => {
                     columns.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
-                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 {
-                        failure = miscounted(columns.len(), like.columns.len());
-                    }
+                    reading = reading.behind_column();
+                    failure = reading.miscounted(columns.len(), like.columns.len());
                 }
                 Reading::Rows if decode::ends_rows(packet) => break,
                 Reading::Rows if failure.is_some() => {}
@@ -388,8 +404,4 @@ impl Session for MySession {
         self.connection.close();
         Ok(())
     }
-}
-
-fn miscounted(found: usize, expected: usize) -> Option<String> {
-    (found != expected).then(|| format!("{found} columns came back, {expected} were expected"))
 }

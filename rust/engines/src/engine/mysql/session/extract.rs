@@ -69,8 +69,6 @@ impl MySession {
         let mut extraction = Extraction::new(&mut extract.batch, sink);
         let (mut reading, mut bytes, mut wrong) = (Reading::Head, 0u64, None);
         let leaves_out = self.connection.leaves_out();
-        let miscounted =
-            |given: usize| (given != wanted).then(|| format!("gives {given} columns of {wanted}"));
         loop {
             let packet = self.connection.receive()?;
             if packet.first() == Some(&0xff) {
@@ -82,23 +80,14 @@ impl MySession {
                 Reading::Head => {
                     let head = decode::head(packet, leaves_out).filter(|head| head.columns > 0);
                     let head = head.ok_or_else(garbled)?;
-                    self.columns.clear();
-                    if head.described {
-                        reading = Reading::Columns(head.columns);
-                    } else if extract.columns.len() as u64 == head.columns {
-                        self.columns.extend_from_slice(&extract.columns);
-                        reading = Reading::Rows;
-                        wrong = miscounted(self.columns.len());
-                    } else {
-                        return Err(garbled());
-                    }
+                    self.columns.clone_from(&extract.columns);
+                    reading = Reading::behind_head(&head, &mut self.columns).ok_or_else(garbled)?;
+                    wrong = reading.miscounted(self.columns.len(), wanted);
                 }
-                Reading::Columns(left) => {
+                Reading::Columns(_) => {
                     self.columns.push(decode::column(packet).ok_or_else(garbled)?);
-                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 {
-                        wrong = miscounted(self.columns.len());
-                    }
+                    reading = reading.behind_column();
+                    wrong = reading.miscounted(self.columns.len(), wanted);
                 }
                 Reading::Rows if decode::ends_rows(packet) => {
                     let okay = decode::okay(packet).ok_or_else(garbled)?;
