@@ -57,11 +57,8 @@ impl Setting<'_> {
                 let of = self.foreign(stream, column, *series, of, |there, path| {
                     there.int_generator(ty, of, path, bits, None)
                 })?;
-                Ok(IntGenerator::Foreign {
-                    series: Box::new(chosen),
-                    of: Box::new(of),
-                    one_series: *series == 1,
-                })
+                let (chosen, of) = (Box::new(chosen), Box::new(of));
+                Ok(IntGenerator::Foreign { series: chosen, of, one_series: *series == 1 })
             }
             GenPlan::Job { .. } => Ok(IntGenerator::Job(self.job(plan, path)?)),
             GenPlan::Chunk { part } => self.chunk(*part),

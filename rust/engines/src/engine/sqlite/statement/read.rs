@@ -7,7 +7,7 @@ use rusqlite::ffi;
 use super::{text_of, Statement};
 use crate::engine::sqlite::lists;
 use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::{Column, Value, Values};
+use inrush_rows::rows::{Column, ListValues, Value, Values};
 use inrush_rows::types::hex::text_or_digits;
 
 // Lists are stored as their items' bytes, and those are read back on any machine.
@@ -106,18 +106,8 @@ impl Statement {
                     _ => ffi::SQLITE_TEXT,
                 }
             }
-            Values::List(v) if lists::width(column.ty) == Some(8) => {
-                let bytes = self.bytes(col);
-                match &mut *v.items {
-                    Values::F64(items) => items.extend(words(bytes).map(f64::from_le_bytes)),
-                    Values::I64(items) => items.extend(words(bytes).map(i64::from_le_bytes)),
-                    _ => unreachable!("lists hold I64 or F64"),
-                }
-                v.end();
-                ffi::SQLITE_BLOB
-            }
             Values::List(v) => {
-                lists::push(v, column.ty, self.bytes(col)).ok_or_else(|| {
+                push_list(v, column.ty, self.bytes(col)).ok_or_else(|| {
                     format!("column {} holds bytes that are no {:?}", column.name, column.ty)
                 })?;
                 lists::stored_as(column.ty)
@@ -140,6 +130,17 @@ impl Statement {
             std::slice::from_raw_parts(start.cast(), len)
         }
     }
+}
+
+/// As `lists::push`, which looks at each item by itself.
+fn push_list(list: &mut ListValues, ty: LogicalType, bytes: &[u8]) -> Option<()> {
+    match &mut *list.items {
+        Values::F64(items) if ty == LogicalType::ListF64 => items.extend(words(bytes).map(f64::from_le_bytes)),
+        Values::I64(items) if ty == LogicalType::ListI64 => items.extend(words(bytes).map(i64::from_le_bytes)),
+        _ => return lists::push(list, ty, bytes),
+    }
+    list.end();
+    Some(())
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 8]> + '_ {
