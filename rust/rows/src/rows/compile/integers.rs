@@ -24,13 +24,11 @@ impl Setting<'_> {
             return Err(format!("`{}` needs times; rows in files of chunks have none", kind_name(plan)));
         }
         match plan {
-            GenPlan::Constant { value, .. } => {
-                Ok(IntGenerator::Constant { value: constant(ty, value, bits)? })
-            }
-            GenPlan::Sequence { .. }
+            GenPlan::Constant { .. }
+            | GenPlan::Sequence { .. }
             | GenPlan::Version {}
             | GenPlan::Cycle { .. }
-            | GenPlan::Shuffled { .. } => self.counted(plan, path),
+            | GenPlan::Shuffled { .. } => self.counted(ty, plan, path, bits),
             GenPlan::Uniform { .. }
             | GenPlan::Normal { .. }
             | GenPlan::Lognormal { .. }
@@ -53,11 +51,9 @@ impl Setting<'_> {
             GenPlan::Counter(counter) => Ok(IntGenerator::Counter(self.counter(counter, path)?)),
             GenPlan::Pattern { prefix, every, space } => self.pattern(prefix, *every, space.as_deref(), path),
             GenPlan::Foreign { stream, column, series, of, exponent } => {
-                let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
-                let of = self.foreign(stream, column, *series, of, |there, path| {
-                    there.int_generator(ty, of, path, bits, None)
-                })?;
-                let (chosen, of) = (Box::new(chosen), Box::new(of));
+                let chosen = Box::new(self.foreign_series(*series, *exponent, path)?);
+                let compiled = |there: &Setting, path: &[&str]| there.int_generator(ty, of, path, bits, None);
+                let of = Box::new(self.foreign(stream, column, *series, of, compiled)?);
                 Ok(IntGenerator::Foreign { series: chosen, of, one_series: *series == 1 })
             }
             GenPlan::Job { .. } => Ok(IntGenerator::Job(self.job(plan, path)?)),
@@ -74,8 +70,9 @@ impl Setting<'_> {
     }
 
     /// Numbers that follow from the row alone.
-    fn counted(&self, plan: &GenPlan, path: &[&str]) -> Result<IntGenerator> {
+    fn counted(&self, ty: LogicalType, plan: &GenPlan, path: &[&str], bits: u32) -> Result<IntGenerator> {
         Ok(match plan {
+            GenPlan::Constant { value, .. } => IntGenerator::Constant { value: constant(ty, value, bits)? },
             GenPlan::Sequence { start, step } => IntGenerator::Sequence { start: *start, step: *step },
             GenPlan::Version {} => IntGenerator::Constant { value: 0 },
             GenPlan::Cycle { from, to, every } => IntGenerator::Cycle {

@@ -47,13 +47,9 @@ impl Setting<'_> {
                 self.decimals(*precision, *scale, of.as_deref(), path)
             }
             GenPlan::Foreign { stream, column, series, of, exponent } => {
-                let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
+                let chosen = Box::new(self.foreign_series(*series, *exponent, path)?);
                 let of = self.foreign(stream, column, *series, of, |there, path| there.text(ty, of, path))?;
-                Ok(TextGenerator::Foreign {
-                    series: Box::new(chosen),
-                    of: Box::new(of),
-                    one_series: *series == 1,
-                })
+                Ok(TextGenerator::Foreign { series: chosen, of: Box::new(of), one_series: *series == 1 })
             }
             _ => Err(format!("`{}` makes no text", kind_name(plan))),
         }
@@ -124,13 +120,12 @@ impl Setting<'_> {
         series: u64,
         exponent: Option<f64>,
         path: &[&str],
-    ) -> Result<(IntGenerator, u64)> {
+    ) -> Result<IntGenerator> {
         let draw = Draw { key: self.key(path, "series"), per: Per::Row };
-        let int_generator = match exponent {
-            Some(exponent) => self.zipf(series, exponent, 0, true, draw, path)?,
-            None => IntGenerator::Uniform { draw, from: 0, range: positive("series", series)? },
-        };
-        Ok((int_generator, series))
+        match exponent {
+            Some(exponent) => self.zipf(series, exponent, 0, true, draw, path),
+            None => Ok(IntGenerator::Uniform { draw, from: 0, range: positive("series", series)? }),
+        }
     }
 
     /// Compiles within the other table: same seed, its stream, its number of series.
