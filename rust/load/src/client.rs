@@ -12,7 +12,7 @@ use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::ChunkHead;
+use super::frame::{ChunkHead, Reached};
 use super::link::{LinkPlan, Setup};
 use super::wire::SILENCE;
 use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
@@ -228,6 +228,25 @@ impl Shared {
         }
     }
 
+    /// What of a file an earlier attempt had brought to its end.
+    fn add_reached(&self, file: &ClientFile, reached: &Reached) {
+        self.rows_before.fetch_add(reached.after.stored, Relaxed);
+        self.rejected.fetch_add(reached.after.rejected, Relaxed);
+        self.add_sums(&reached.sums);
+        self.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
+    }
+
+    /// Errors: they are too many.
+    fn add_rejected(&self, rows: u64) -> Result<(), Error> {
+        let limit = self.plan.reject_limit;
+        match self.rejected.fetch_add(rows, Relaxed).saturating_add(rows) > limit {
+            false => Ok(()),
+            true => Err(Error::Plan(format!(
+                "more than {limit} rows rejected; their files say which and why, --reject-limit allows more"
+            ))),
+        }
+    }
+
     fn throttle(&self, bytes: u64, event_sender: &EventSender) {
         let wait = self.bucket.lock().unpoisoned().as_mut().map(|b| b.take(bytes as f64));
         if let Some(wait) = wait {
@@ -291,14 +310,10 @@ fn send_file(
 ) -> Result<Read, Error> {
     let mut sum = Read::default();
     let mut rows = FileRows::open(table)?;
-    let mut chunk = 0;
-    let mut before = Position::default();
+    let (mut chunk, mut before) = (0, Position::default());
     let reached = wire.reached.get(&file.number);
     if let Some(reached) = reached {
-        shared.rows_before.fetch_add(reached.after.stored, Relaxed);
-        shared.rejected.fetch_add(reached.after.rejected, Relaxed);
-        shared.add_sums(&reached.sums);
-        shared.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
+        shared.add_reached(file, reached);
         if reached.done {
             return Ok(sum);
         }
@@ -321,12 +336,7 @@ fn send_file(
         let count = read?;
         let after = rows.position();
         let rejected = after.rejected.saturating_sub(before.rejected);
-        if shared.rejected.fetch_add(rejected, Relaxed).saturating_add(rejected) > shared.plan.reject_limit {
-            return Err(Error::Plan(format!(
-                "more than {} rows rejected; their files say which and why, --reject-limit allows more",
-                shared.plan.reject_limit
-            )));
-        }
+        shared.add_rejected(rejected)?;
         let read = file.bytes_until(after.offset).saturating_sub(file.bytes_until(before.offset));
         shared.throttle(read, event_sender);
         if let Some(bucket) = bucket {
