@@ -224,45 +224,9 @@ impl Ready {
     ) -> Result<Ready, Error> {
         let plan = ctx.op(op);
         let target = &ctx.plan.target;
-        let prepared = |connection: &mut ManagedConnection, text: &str| {
-            let made = statement(connection, text).and_then(|mut s| s.prepare().map(|()| s));
-            made.map_err(|e| failed(target, text, &e))
-        };
+        let prepared = |connection: &mut _, text: &str| prepared(connection, target, text);
         Ok(match plan.kind {
-            OpKind::Insert => {
-                let columns = table_columns(ctx, plan)?;
-                let schema = arrow::schema_of(columns);
-                match plan.method.as_str() {
-                    "bulk" => {
-                        let statement = ingest_into(connection, &plan.text);
-                        Ready::Ingest {
-                            statement: statement.map_err(|e| failed(target, &plan.text, &e))?,
-                            schema,
-                            most_rows: (driven.most_rows)(columns),
-                        }
-                    }
-                    "multirow" => {
-                        let most = (MULTIROW_PARAMS / columns.len()).max(1);
-                        let sizes = statement_sizes(most, largest_batch(ctx, op));
-                        let sized = |rows| {
-                            let text = repeat_values(&plan.text, rows)?;
-                            let statement = prepared(connection, &text)?;
-                            Ok(Multirow { rows, statement, wide: arrow::side_by_side(&schema, rows) })
-                        };
-                        Ready::Multirow {
-                            sizes: sizes.into_iter().map(sized).collect::<Result<_, Error>>()?,
-                            schema,
-                        }
-                    }
-                    SERVER_FILE => Ready::ServerFile { text: plan.text.clone() },
-                    other => {
-                        return Err(Error::Plan(format!(
-                            "operation {}: adbc has no method {other}",
-                            plan.name
-                        )))
-                    }
-                }
-            }
+            OpKind::Insert => Ready::insert(ctx, driven, connection, op)?,
             OpKind::Query => Ready::Query {
                 statement: prepared(connection, &plan.text)?,
                 has_assertions: !plan.holds.is_empty(),
@@ -278,6 +242,53 @@ impl Ready {
             OpKind::Together => Ready::Together,
         })
     }
+
+    fn insert(
+        ctx: &Context,
+        driven: Driven,
+        connection: &mut ManagedConnection,
+        op: OpId,
+    ) -> Result<Ready, Error> {
+        let plan = ctx.op(op);
+        let target = &ctx.plan.target;
+        let columns = table_columns(ctx, plan)?;
+        let schema = arrow::schema_of(columns);
+        Ok(match plan.method.as_str() {
+            "bulk" => {
+                let statement = ingest_into(connection, &plan.text);
+                Ready::Ingest {
+                    statement: statement.map_err(|e| failed(target, &plan.text, &e))?,
+                    schema,
+                    most_rows: (driven.most_rows)(columns),
+                }
+            }
+            "multirow" => {
+                let most = (MULTIROW_PARAMS / columns.len()).max(1);
+                let sizes = statement_sizes(most, largest_batch(ctx, op));
+                let sized = |rows| {
+                    let text = repeat_values(&plan.text, rows)?;
+                    let statement = prepared(connection, target, &text)?;
+                    Ok(Multirow { rows, statement, wide: arrow::side_by_side(&schema, rows) })
+                };
+                Ready::Multirow {
+                    sizes: sizes.into_iter().map(sized).collect::<Result<_, Error>>()?,
+                    schema,
+                }
+            }
+            SERVER_FILE => Ready::ServerFile { text: plan.text.clone() },
+            other => {
+                return Err(Error::Plan(format!(
+                    "operation {}: adbc has no method {other}",
+                    plan.name
+                )))
+            }
+        })
+    }
+}
+
+fn prepared(connection: &mut ManagedConnection, target: &Target, text: &str) -> Result<ManagedStatement, Error> {
+    let made = statement(connection, text).and_then(|mut s| s.prepare().map(|()| s));
+    made.map_err(|e| failed(target, text, &e))
 }
 
 /// A statement that appends batches to `table`, given as `"schema"."table"` or `"table"`.
