@@ -8,7 +8,8 @@ use adbc_core::{Connection, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 
-use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
+use super::prepare::{Multirow, Ready};
+use super::{cancel, failed, is_locked, set_running, statement, Driven, Running};
 use crate::engine::extract::{Extraction, Sink, BATCH_ROWS};
 use crate::engine::shared::{clear, empty_like, value_bytes};
 use crate::engine::whole_file::at_path;
@@ -197,11 +198,10 @@ impl AdbcSession {
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::Multirow { sizes, .. }, Work::Rows { columns, payload }) => {
-                let running = &self.running;
                 whole(&mut self.connection, self.begun, || {
                     for (k, row) in parcel::<Vec<(usize, RecordBatch)>>(payload) {
                         let statement = &mut sizes[*k].statement;
-                        set_running(running, Some(statement.get_cancel_handle()));
+                        set_running(&self.running, Some(statement.get_cancel_handle()));
                         statement.bind(row.clone())?;
                         statement.execute_update()?;
                     }
