@@ -3,6 +3,7 @@
 mod described;
 mod extract;
 mod prepare;
+mod reading;
 mod store;
 
 use std::collections::VecDeque;
@@ -11,7 +12,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use super::connection::{garbled, Connection};
-use super::decode::{self, AnswerColumn, Head};
+use super::decode::{self, AnswerColumn};
 use super::failure::Failure;
 use super::{lost, message, statement_failed, Address};
 use crate::engine::messages::{self, Ended, InOrder, Messages};
@@ -26,6 +27,7 @@ use inrush_rows::rows::{Columns, Value};
 
 use described::Described;
 use prepare::Prepared;
+use reading::Reading;
 
 pub struct MySession {
     ctx: Context,
@@ -63,40 +65,6 @@ struct Sent {
     /// So far: rows and bytes received, or rows changed.
     rows: u64,
     bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Nothing has come.
-    Head,
-    /// So many definitions of columns are to come.
-    Columns(u64),
-    Rows,
-}
-
-impl Reading {
-    /// `columns`: of the answer, unless its head says that they are described. `None`: they are others.
-    fn behind_head(head: &Head, columns: &mut Vec<AnswerColumn>) -> Option<Reading> {
-        if head.described {
-            columns.clear();
-            return Some(Reading::Columns(head.columns));
-        }
-        (columns.len() as u64 == head.columns).then_some(Reading::Rows)
-    }
-
-    #[inline]
-    fn behind_column(self) -> Reading {
-        match self {
-            Reading::Columns(left @ 2..) => Reading::Columns(left - 1),
-            _ => Reading::Rows,
-        }
-    }
-
-    /// What is wrong with the number of columns, once all have come.
-    fn miscounted(self, given: usize, wanted: usize) -> Option<String> {
-        let all_came = self == Reading::Rows;
-        (all_came && given != wanted).then(|| format!("gives {given} columns of {wanted}"))
-    }
 }
 
 impl MySession {

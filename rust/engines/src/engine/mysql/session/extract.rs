@@ -3,7 +3,8 @@
 use std::io;
 
 use super::prepare::{Extract, Prepared, Statement, Way};
-use super::{MySession, Reading};
+use super::reading::Reading;
+use super::MySession;
 use crate::engine::extract::{Extraction, Sink};
 use crate::engine::messages::{self, Messages};
 use crate::engine::mysql::connection::garbled;
