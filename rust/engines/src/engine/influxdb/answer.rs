@@ -295,9 +295,7 @@ fn push_items(list: &mut ListValues, item: LogicalType, items: &[Value]) -> Opti
             list.push_null_item();
             continue;
         }
-        if !list.present.is_empty() {
-            list.present.push(1);
-        }
+        list.mark_present();
         let mut one = Column::new("", item);
         push(&mut one, value)?;
         list.items.append(&one.values, 0..1);

@@ -114,9 +114,7 @@ impl Field {
         if self.is_null(row) {
             return to.push_null(rows_before);
         }
-        if !to.present.is_empty() {
-            to.present.push(1);
-        }
+        to.mark_present();
         match &mut to.values {
             Values::I32(v) => v.push(self.whole(row) as i32),
             Values::I64(v) => v.push(self.whole(row)),

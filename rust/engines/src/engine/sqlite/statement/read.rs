@@ -73,9 +73,7 @@ impl Statement {
             column.push_null(row);
             return Ok(());
         }
-        if !column.present.is_empty() {
-            column.present.push(1);
-        }
+        column.mark_present();
         let integer = || unsafe { ffi::sqlite3_column_int64(self.raw, col) };
         let float = || unsafe { ffi::sqlite3_column_double(self.raw, col) };
         let wanted = match &mut column.values {
@@ -135,8 +133,12 @@ impl Statement {
 /// As `lists::push`, which looks at each item by itself.
 fn push_list(list: &mut ListValues, ty: LogicalType, bytes: &[u8]) -> Option<()> {
     match &mut *list.items {
-        Values::F64(items) if ty == LogicalType::ListF64 => items.extend(words(bytes).map(f64::from_le_bytes)),
-        Values::I64(items) if ty == LogicalType::ListI64 => items.extend(words(bytes).map(i64::from_le_bytes)),
+        Values::F64(items) if ty == LogicalType::ListF64 => {
+            items.extend(words(bytes).map(f64::from_le_bytes))
+        }
+        Values::I64(items) if ty == LogicalType::ListI64 => {
+            items.extend(words(bytes).map(i64::from_le_bytes))
+        }
         _ => return lists::push(list, ty, bytes),
     }
     list.end();
