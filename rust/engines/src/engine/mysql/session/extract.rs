@@ -6,21 +6,13 @@ use super::prepare::{Extract, Prepared, Statement, Way};
 use super::reading::Reading;
 use super::MySession;
 use crate::engine::extract::{Extraction, Sink};
-use crate::engine::messages::{self, Messages};
+use crate::engine::messages::{self, Came, Messages};
 use crate::engine::mysql::connection::garbled;
 use crate::engine::mysql::decode;
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::message;
 use crate::engine::{OpId, Outcome, Ticket};
 use inrush_rows::rows::Value;
-
-/// What came of a call.
-struct Came {
-    outcome: Outcome,
-    rows: u64,
-    bytes: u64,
-    why: Option<String>,
-}
 
 impl MySession {
     /// Runs the call to its end, and reports how it ended.
@@ -47,18 +39,7 @@ impl MySession {
         };
         self.outbox.clear();
         self.ops[op] = Some(Prepared::Extract(extract));
-        match came {
-            Ok(Came { outcome, rows, bytes, why }) => {
-                if let Some(why) = why {
-                    self.ended.failures.note(ticket, why);
-                }
-                self.ended.done(ticket, outcome, rows, bytes);
-            }
-            Err(error) => {
-                self.ended.broken = true;
-                self.ended.lose(ticket, Outcome::Lost, 0, 0, &error);
-            }
-        }
+        self.ended.came(ticket, came);
     }
 
     fn read_all(&mut self, extract: &mut Extract, sink: &mut dyn Sink) -> io::Result<Came> {

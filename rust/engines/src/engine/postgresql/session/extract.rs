@@ -5,20 +5,12 @@ use std::io;
 use super::prepare::{Extract, Prepared, Way};
 use super::PgSession;
 use crate::engine::extract::{Extraction, Sink};
-use crate::engine::messages::{self, Messages};
+use crate::engine::messages::{self, Came, Messages};
 use crate::engine::postgresql::copied::{push_data_row, CopyReader};
 use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::message;
 use crate::engine::{OpId, Outcome, Ticket};
 use inrush_rows::rows::Value;
-
-/// What came of a call.
-struct Came {
-    outcome: Outcome,
-    rows: u64,
-    bytes: u64,
-    why: Option<String>,
-}
 
 impl PgSession {
     /// Runs the call to its end, and reports how it ended.
@@ -38,18 +30,7 @@ impl PgSession {
         };
         self.ops[op] = Some(Prepared::Extract(extract));
         self.outbox.clear();
-        match came {
-            Ok(Came { outcome, rows, bytes, why }) => {
-                if let Some(why) = why {
-                    self.ended.failures.note(ticket, why);
-                }
-                self.ended.done(ticket, outcome, rows, bytes);
-            }
-            Err(error) => {
-                self.ended.broken = true;
-                self.ended.lose(ticket, Outcome::Lost, 0, 0, &error);
-            }
-        }
+        self.ended.came(ticket, came);
     }
 
     fn ask(&mut self, way: &Way, params: &[Value]) -> Result<(), Unsent> {
