@@ -18,12 +18,12 @@ from inrush.targets.deployment import lifecycle_of
 from inrush.targets.shards import cluster_of
 from inrush.workload import Column, Operation, Table
 
-ENGINE_MOD = Path(__file__).parents[2] / "rust" / "engines" / "src" / "engine" / "mod.rs"
+KNOWN_ENGINES = Path(__file__).parents[2] / "rust" / "engines" / "src" / "engine" / "known.rs"
 
 
 def test_rust_and_python_list_the_same_engines() -> None:
-    found = re.search(r"const KNOWN: \[Known; \d+\] = \[(.*?)\n\];", ENGINE_MOD.read_text(), re.DOTALL)
-    assert found, "rust/engines/src/engine/mod.rs lists its engines in KNOWN"
+    found = re.search(r"const KNOWN: \[Known; \d+\] = \[(.*?)\n\];", KNOWN_ENGINES.read_text(), re.DOTALL)
+    assert found, "rust/engines/src/engine/known.rs lists its engines in KNOWN"
     assert re.findall(r'name: "([a-z]+)"', found[1]) == sorted(ENGINES)
     assert sorted(_core.engines()) == sorted(ENGINES)
 

@@ -161,7 +161,7 @@ def test_hashes_of_values_have_the_same_names_in_both_halves() -> None:
 
 def test_sqlites_declared_types_are_read_as_they_were_written() -> None:
     arms = re.findall(
-        r'"([^"]+)" => LogicalType::(\w+)', body("engines/src/engine/sqlite/statement.rs", "fn logical")
+        r'"([^"]+)" => LogicalType::(\w+)', body("engines/src/engine/sqlite/statement/read.rs", "fn logical")
     )
     assert len(arms) > 3
     for declared, logical in arms:

@@ -1,4 +1,4 @@
-"""The twins by name: one folder per engine, the same names as in `KNOWN` of rust/engines/src/engine/mod.rs."""
+"""The twins by name: one folder per engine, the same names as in `KNOWN` of rust/engines/src/engine/known.rs."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from inrush.engines.base.instance import Target
 from inrush.errors import UsageError, from_core
 from inrush.load.shards import Shards
 
-#: The core's remedy for a database that is missing, and for nothing else: `on_connect` in rust/engines/src/engine/*/failure.rs.
+#: The core's remedy for a database that is missing, and for nothing else: `on_connect` in rust/engines/src/engine.
 MISSING = "; create it, or name another one in the URL"
 
 

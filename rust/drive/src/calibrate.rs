@@ -27,6 +27,7 @@ const LATE_ROW: u64 = 100_000_000;
 /// Waits of a pacer's calibration, and their distance.
 const WAITS: usize = 200;
 const WAIT_NS: u64 = 2_000_000;
+const NULL_SESSIONS: u32 = 2;
 
 /// `clock`, `pacer`, `null`, `rows`, `encode_text` or `encode_binary`, for about `seconds` of CPU; JSON.
 pub fn calibrate(what: &str, seconds: f64) -> Result<String, Error> {
@@ -103,29 +104,24 @@ fn encode(wire: Option<&str>, first_row: u64, seconds: f64) -> Result<f64, Error
 
 /// Closed no-op calls of two sessions with clocks and histograms on, through the whole driver.
 fn null(seconds: f64) -> Result<Json, Error> {
-    const SESSIONS: u32 = 2;
-    let role = RolePlan {
-        name: "callers".into(),
-        operations: vec![Weighted { operation: "nothing".into(), weight: 1 }],
-        sessions: SESSIONS,
-        depth: 1,
-        schedule: Schedule::CLOSED,
-        work: Work::Endless {},
-        until: Until::Time { ns: (seconds * 1e9) as u64 },
-        queue_calls: None,
-        connects: false,
-    };
-    let segment = DriveSegment {
-        step: String::new(),
-        label: "null".into(),
-        phase: Phase::Measure,
-        roles: vec![role],
-        limit_ns: ((seconds + 60.0) * 1e9) as u64,
-        retry_ns: 0,
-        repeat: None,
-        sample: None,
-    };
-    let plan = RunPlan {
+    let (plan, segment) = (null_plan(), null_segment(seconds));
+    let context =
+        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
+    let engine = engine::build(&context)?;
+    let counts: [TableCount; 0] = [];
+    let drive_target =
+        DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
+    let mut tally = Tally::default();
+    let cpu_before = process_cpu_ns();
+    drive(&drive_target, &segment, &mut tally)?;
+    let cpu_s = (process_cpu_ns() - cpu_before) as f64 / 1e9;
+    let ops_per_cpu_s = tally.ops as f64 / cpu_s;
+    Ok(json!({ "ops": tally.ops, "cpu_s": cpu_s, "ops_per_cpu_s": ops_per_cpu_s, "sessions": NULL_SESSIONS }))
+}
+
+/// A run with one operation that does nothing.
+fn null_plan() -> RunPlan {
+    RunPlan {
         version: PLAN_VERSION,
         run_id: "calibrate".into(),
         study: "calibrate".into(),
@@ -167,19 +163,31 @@ fn null(seconds: f64) -> Result<Json, Error> {
         },
         share: None,
         labels: Default::default(),
+    }
+}
+
+fn null_segment(seconds: f64) -> DriveSegment {
+    let role = RolePlan {
+        name: "callers".into(),
+        operations: vec![Weighted { operation: "nothing".into(), weight: 1 }],
+        sessions: NULL_SESSIONS,
+        depth: 1,
+        schedule: Schedule::CLOSED,
+        work: Work::Endless {},
+        until: Until::Time { ns: (seconds * 1e9) as u64 },
+        queue_calls: None,
+        connects: false,
     };
-    let context =
-        Context { plan: Arc::new(plan), clock: Clock::start(), stop: Arc::new(AtomicBool::new(false)) };
-    let engine = engine::build(&context)?;
-    let counts: [TableCount; 0] = [];
-    let drive_target =
-        DriveTarget { context: &context, engine: engine.as_ref(), segment: 0, counts: &counts };
-    let mut tally = Tally::default();
-    let cpu_before = process_cpu_ns();
-    drive(&drive_target, &segment, &mut tally)?;
-    let cpu_s = (process_cpu_ns() - cpu_before) as f64 / 1e9;
-    let ops_per_cpu_s = tally.ops as f64 / cpu_s;
-    Ok(json!({ "ops": tally.ops, "cpu_s": cpu_s, "ops_per_cpu_s": ops_per_cpu_s, "sessions": SESSIONS }))
+    DriveSegment {
+        step: String::new(),
+        label: "null".into(),
+        phase: Phase::Measure,
+        roles: vec![role],
+        limit_ns: ((seconds + 60.0) * 1e9) as u64,
+        retry_ns: 0,
+        repeat: None,
+        sample: None,
+    }
 }
 
 #[derive(Default)]

@@ -2,8 +2,8 @@
 
 mod keys;
 mod ranges;
+mod row_draw;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::engine::{Ns, OpId, Ticket};
@@ -12,13 +12,16 @@ use inrush_rows::error::Error;
 use inrush_rows::plan::{
     GenPlan, LogicalType, OpPlan, ParamGen, ParamPlan, RolePlan, RowCall, RunPlan, Weighted,
 };
-use inrush_rows::rows::changes::{changes, Changes, Versions, MOST_VERSION};
+use inrush_rows::rows::changes::{Versions, MOST_VERSION};
 use inrush_rows::rows::hash::hash;
 use inrush_rows::rows::{Generators, Interval, Value};
 use inrush_rows::types::Holds;
 
-pub use keys::{key_problems, KeySet, RowDraw, SessionKeys, Share};
+use keys::key_sets;
+
+pub use keys::{key_problems, KeySet, SessionKeys};
 pub use ranges::{range_problems, Ranges};
+pub use row_draw::{RowDraw, Share};
 
 /// Chooses the operation of each ticket of a role by weight.
 #[derive(Clone)]
@@ -218,56 +221,6 @@ impl Params {
 /// needs beyond lies far from all of them: else a list of keys would hold those of the call before, still cached.
 fn draw_at(ticket: Ticket, place: u64) -> u64 {
     ticket.wrapping_mul(64).wrapping_add(place % 64) ^ ((place / 64) << 48)
-}
-
-/// The parameters of an operation that are of rows of tables: a set for each table and law.
-fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySet>>, Error> {
-    let refuse = |why: String| Error::Plan(format!("operation {}: {why}", operation.name));
-    // (rows, its parameters): those of the plan by their place, those of series by their table.
-    type Params<'a> = Vec<(usize, u64, &'a str)>;
-    let mut stated: Vec<Params> = operation.keys.iter().map(|_| Vec::new()).collect();
-    let mut of_series: BTreeMap<usize, Params> = BTreeMap::new();
-    for (place, param) in operation.params.iter().enumerate() {
-        match &param.gen {
-            ParamGen::Changed { keys, column } => stated
-                .get_mut(*keys)
-                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
-                .push((place, 0, column)),
-            ParamGen::Key { keys, draw, column } => stated
-                .get_mut(*keys)
-                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
-                .push((place, u64::from(*draw), column)),
-            // Each draws for itself, also where two are of one table.
-            ParamGen::OfSeries { table, column } => {
-                of_series.entry(*table).or_default().push((place, place as u64, column))
-            }
-            _ => {}
-        }
-    }
-    let mut found = Vec::new();
-    for (plan, params) in operation.keys.iter().zip(&stated).filter(|(_, params)| !params.is_empty()) {
-        let mut set = KeySet::new(generators, plan, params).map_err(|e| refuse(e.to_string()))?;
-        if changes(operation) {
-            let of = Changes::of(generators.plan(), plan.table).map_err(refuse)?;
-            let of = of.expect("this operation changes rows of it");
-            let changed = |place: &usize| matches!(operation.params[*place].gen, ParamGen::Changed { .. });
-            let places: Vec<usize> = (0..operation.params.len()).filter(changed).collect();
-            set = set.changing(of, &places).map_err(|e| refuse(e.to_string()))?;
-        }
-        let nullable =
-            |column: &str| set.generator().position(column).is_some_and(|c| set.generator().is_nullable(c));
-        // What is written may be NULL.
-        let by = params.iter().find(|(_, _, column)| operation.does.is_none() && nullable(column));
-        if let Some((_, _, column)) = by {
-            return Err(refuse(format!("keys: column {column} can be NULL, which no row is found by")));
-        }
-        found.push(Arc::new(set));
-    }
-    for (table, params) in &of_series {
-        let set = KeySet::of_series(generators, *table, params).map_err(|e| refuse(e.to_string()))?;
-        found.push(Arc::new(set));
-    }
-    Ok(found)
 }
 
 fn param_generator(

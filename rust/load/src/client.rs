@@ -12,9 +12,8 @@ use arrow_schema::SchemaRef;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
-use super::frame::ChunkHead;
+use super::frame::{ChunkHead, Reached};
 use super::link::{LinkPlan, Setup};
-use super::server::lock;
 use super::wire::SILENCE;
 use super::{pause, Bucket, EventSender, PROGRESS_EVERY};
 use inrush_engines::engine::arrow;
@@ -225,15 +224,34 @@ impl Shared {
     /// Its last word, with the sums of all its rows.
     fn finished(&self, began: Instant) -> Json {
         let mut said = self.says("finished", began);
-        said["sums"] = lock(&self.sums).as_ref().map(Checksums::text).into();
+        said["sums"] = self.sums.lock().unpoisoned().as_ref().map(Checksums::text).into();
         said
     }
 
     /// Figures of chunks; where a ledger has none, the whole has none.
     fn add_sums(&self, text: &str) {
-        let mut sums = lock(&self.sums);
+        let mut sums = self.sums.lock().unpoisoned();
         if sums.as_mut().is_some_and(|sums| sums.merge_text(text).is_none()) {
             *sums = None;
+        }
+    }
+
+    /// What of a file an earlier attempt had brought to its end.
+    fn add_reached(&self, file: &ClientFile, reached: &Reached) {
+        self.rows_before.fetch_add(reached.after.stored, Relaxed);
+        self.rejected.fetch_add(reached.after.rejected, Relaxed);
+        self.add_sums(&reached.sums);
+        self.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
+    }
+
+    /// Errors: they are too many.
+    fn add_rejected(&self, rows: u64) -> Result<(), Error> {
+        let limit = self.plan.reject_limit;
+        match self.rejected.fetch_add(rows, Relaxed).saturating_add(rows) > limit {
+            false => Ok(()),
+            true => Err(Error::Plan(format!(
+                "more than {limit} rows rejected; their files say which and why, --reject-limit allows more"
+            ))),
         }
     }
 
@@ -300,14 +318,10 @@ fn send_file(
 ) -> Result<Read, Error> {
     let mut sum = Read::default();
     let mut rows = FileRows::open(table)?;
-    let mut chunk = 0;
-    let mut before = Position::default();
+    let (mut chunk, mut before) = (0, Position::default());
     let reached = wire.reached.get(&file.number);
     if let Some(reached) = reached {
-        shared.rows_before.fetch_add(reached.after.stored, Relaxed);
-        shared.rejected.fetch_add(reached.after.rejected, Relaxed);
-        shared.add_sums(&reached.sums);
-        shared.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
+        shared.add_reached(file, reached);
         if reached.done {
             return Ok(sum);
         }
@@ -330,12 +344,7 @@ fn send_file(
         let count = read?;
         let after = rows.position();
         let rejected = after.rejected.saturating_sub(before.rejected);
-        if shared.rejected.fetch_add(rejected, Relaxed).saturating_add(rejected) > shared.plan.reject_limit {
-            return Err(Error::Plan(format!(
-                "more than {} rows rejected; their files say which and why, --reject-limit allows more",
-                shared.plan.reject_limit
-            )));
-        }
+        shared.add_rejected(rejected)?;
         let read = file.bytes_until(after.offset).saturating_sub(file.bytes_until(before.offset));
         shared.throttle(read, event_sender);
         if let Some(bucket) = bucket {

@@ -8,7 +8,7 @@ use arrow_ipc::writer::StreamWriter;
 use serde_json::json;
 
 use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached, VERSION};
-use super::import::decode;
+use super::placing::decode;
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::empty_like;
 use inrush_fuzz::{self as fuzz, Memory, Replay};

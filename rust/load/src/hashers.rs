@@ -11,9 +11,10 @@ use std::thread::{self, JoinHandle};
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
 
+use super::broken;
 use super::frame::ChunkHead;
-use super::import::{Import, Place, Reply};
-use super::server::{broken, lock};
+use super::listeners::Reply;
+use super::placing::{Place, Placer};
 
 /// More would wait for one another at the shards' queues.
 pub const MOST_HASHERS: u32 = 64;
@@ -52,7 +53,7 @@ struct State {
 }
 
 impl Hashers {
-    pub fn start(import: &Arc<Import>, count: u32) -> Result<Hashers, Error> {
+    pub fn start(placer: &Arc<Placer>, count: u32) -> Result<Hashers, Error> {
         if count > MOST_HASHERS {
             return Err(Error::Plan(format!("{count} hashing threads; at most {MOST_HASHERS}")));
         }
@@ -60,8 +61,8 @@ impl Hashers {
         let taken = Arc::new(Mutex::new(taken));
         let mut threads = Vec::new();
         for _ in 0..count {
-            let (import, taken) = (import.clone(), taken.clone());
-            let hasher = move || work(&import, &taken);
+            let (placer, taken) = (placer.clone(), taken.clone());
+            let hasher = move || work(&placer, &taken);
             // Those that were started end with `jobs`.
             let started = thread::Builder::new().name("hash".into()).spawn(hasher);
             threads.push(started.map_err(|e| Error::io("starting a hashing thread", e))?);
@@ -85,7 +86,7 @@ impl Hand {
     /// placed.
     pub fn over(&self, head: ChunkHead, body: Vec<u8>, replies: &Sender<Reply>) -> io::Result<Vec<u8>> {
         {
-            let mut state = lock(&self.reader.state);
+            let mut state = self.reader.state.lock().unpoisoned();
             if let Some(failure) = &state.failure {
                 return Err(io::Error::other(failure.clone()));
             }
@@ -93,12 +94,12 @@ impl Hand {
         }
         let job = Job { head, body, replies: replies.clone(), reader: self.reader.clone() };
         self.jobs.send(job).map_err(|_| io::Error::other(broken().to_string()))?;
-        Ok(lock(&self.reader.state).spare.pop().unwrap_or_default())
+        Ok(self.reader.state.lock().unpoisoned().spare.pop().unwrap_or_default())
     }
 
     /// Waits until all that was handed over waits for its shards.
     pub fn placed(&self) -> io::Result<()> {
-        let mut state = lock(&self.reader.state);
+        let mut state = self.reader.state.lock().unpoisoned();
         while state.under_way > 0 && state.failure.is_none() {
             state = self.reader.changed.wait(state).unpoisoned();
         }
@@ -106,19 +107,19 @@ impl Hand {
     }
 }
 
-fn work(import: &Import, jobs: &Mutex<Receiver<Job>>) {
-    let mut place = Place::of(import);
+fn work(placer: &Placer, jobs: &Mutex<Receiver<Job>>) {
+    let mut place = Place::of(placer);
     loop {
         // The lock is held while one waits: the thread that has it takes the next chunk.
-        let Ok(Job { head, body, replies, reader }) = lock(jobs).recv() else { return };
-        let mut done = Done { import, reader: &reader, placed: None };
-        done.placed = Some(import.place(&mut place, &head, body, &replies).map_err(|e| e.to_string()));
+        let Ok(Job { head, body, replies, reader }) = jobs.lock().unpoisoned().recv() else { return };
+        let mut done = Done { placer, reader: &reader, placed: None };
+        done.placed = Some(placer.place(&mut place, &head, body, &replies).map_err(|e| e.to_string()));
     }
 }
 
 /// Says what became of a chunk, however its thread ended: a reader would wait for ever.
 struct Done<'a> {
-    import: &'a Import,
+    placer: &'a Placer,
     reader: &'a Reader,
     placed: Option<Result<Vec<u8>, String>>,
 }
@@ -127,10 +128,10 @@ impl Drop for Done<'_> {
     fn drop(&mut self) {
         let placed = self.placed.take().unwrap_or_else(|| {
             let why = broken().to_string();
-            self.import.fail(&why);
+            self.placer.listeners.fail(&why);
             Err(why)
         });
-        let mut state = lock(&self.reader.state);
+        let mut state = self.reader.state.lock().unpoisoned();
         state.under_way -= 1;
         match placed {
             Ok(memory) => state.spare.push(memory),

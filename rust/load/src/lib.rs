@@ -20,7 +20,9 @@ mod hashers;
 mod import;
 mod ipc;
 pub mod link;
+mod listeners;
 pub mod look;
+mod placing;
 mod plan;
 mod queue;
 mod raw;
@@ -90,6 +92,11 @@ pub fn start(plan_json: &str) -> Result<Handle, Error> {
         };
         event_sender.send(ended.unwrap_or_else(|e| Json::failed(e.kind(), e.to_string())));
     })
+}
+
+/// A thread of the load server panicked, and has said why.
+pub(crate) fn broken() -> Error {
+    Error::Plan("the load server broke an assumption of its own; see the lines above".into())
 }
 
 /// What a bucket saves up at most, in seconds of its rate: enough to make up for a sleep that lasted too long, and far less

@@ -1,18 +1,21 @@
-//! The load server: which clients may connect, and to which import each of them belongs.
+//! The load server: clients come in by the door, and each belongs to one of its imports.
 //!
 //! A connection is unauthenticated until it has shown the token. It gets a thread, 4 KiB and a few seconds. When too many
 //! wait, the oldest one is closed.
+
+mod door;
+mod imports;
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, BufReader};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use rustls::{ServerConfig, ServerConnection};
+use rustls::ServerConfig;
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
@@ -21,17 +24,17 @@ use super::import::Import;
 use super::plan::ImportPlan;
 use super::readback::{self, ScanPlan};
 use super::tls::{self, ServerTls};
-use super::wire::{self, wait_until, Reader, Until, Writer, SILENCE};
-use super::{EventSender, PROGRESS_EVERY};
+use super::wire::{Reader, Writer};
+use super::{broken, EventSender, PROGRESS_EVERY};
 use inrush_engines::engine::control::control;
 use inrush_rows::error::Error;
 use inrush_rows::lock::Unpoisoned;
 use inrush_rows::plan::Target;
 
+use imports::{Entry, Guest};
+
 /// How long the listening socket is waited for at a time.
 const ACCEPT: Duration = Duration::from_millis(20);
-/// How long a connection may take to show the token.
-const HELLO: Duration = Duration::from_secs(5);
 /// Unauthenticated connections at once.
 const UNAUTHENTICATED_MOST: usize = 64;
 
@@ -74,15 +77,6 @@ struct Server {
     event_sender: EventSender,
 }
 
-enum Entry {
-    /// Being connected, or stored to its end: a client that wants it waits.
-    Busy,
-    Open {
-        import: Arc<Import>,
-        guests: usize,
-    },
-}
-
 /// Until asked to stop; then what was acknowledged is stored, and the last event says how much.
 pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> {
     let listener =
@@ -106,8 +100,11 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     });
     if let Some(import) = &own {
         // One guest more than there are: it stays until the end.
-        lock(&server.imports)
-            .insert(import.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
+        server
+            .imports
+            .lock()
+            .unpoisoned()
+            .insert(import.placer.plan.import.clone(), Entry::Open { import: import.clone(), guests: 1 });
     }
     let (resumed_files, resumed_rows) = own.as_ref().map_or((0, 0), |i| (i.resumed_files, i.resumed_rows));
     event_sender.send(json!({
@@ -125,10 +122,6 @@ pub fn run(plan: ServerPlan, event_sender: &EventSender) -> Result<Json, Error> 
     }
     own.as_ref().map_or(Ok(()), |import| import.close())?;
     Ok(says("finished"))
-}
-
-pub fn broken() -> Error {
-    Error::Plan("the load server broke an assumption of its own; see the lines above".into())
 }
 
 impl Server {
@@ -164,16 +157,16 @@ impl Server {
             }
         }
         // Clients that are still there would keep their threads reading for ever.
-        lock(&self.open).values().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
+        self.open.lock().unpoisoned().values().for_each(|stream| drop(stream.shutdown(Shutdown::Both)));
         Ok(guests)
     }
 
     /// One client from its first word to its last.
     fn message(self: &Arc<Server>, stream: TcpStream, peer: SocketAddr, number: u64) {
         let known = self.let_in(&stream, number);
-        lock(&self.unauthenticated).retain(|(of, _)| *of != number);
+        self.unauthenticated.lock().unpoisoned().retain(|(of, _)| *of != number);
         let ended = match known {
-            Err(_) if !lock(&self.open).contains_key(&number) => Ok(()),
+            Err(_) if !self.open.lock().unpoisoned().contains_key(&number) => Ok(()),
             Err(why) => {
                 // Unauthenticated connections are counted and not listed: a client that sends garbage all day would
                 // fill the log.
@@ -185,67 +178,10 @@ impl Server {
             }
             Ok((reader, out)) => self.listen(BufReader::with_capacity(1 << 18, reader), out),
         };
-        lock(&self.open).remove(&number);
+        self.open.lock().unpoisoned().remove(&number);
         let _ = stream.shutdown(Shutdown::Both);
         if let Err(e) = ended {
             self.event_sender.send(json!({"event": "note", "text": format!("client {peer}: {e}")}));
-        }
-    }
-
-    /// Both halves of the connection, once its client has shown the token.
-    fn let_in(&self, stream: &TcpStream, number: u64) -> io::Result<(Reader, Writer)> {
-        let until = Instant::now() + HELLO;
-        stream.set_nonblocking(false)?;
-        stream.set_nodelay(true)?;
-        stream.set_write_timeout(Some(HELLO))?;
-        lock(&self.open).insert(number, stream.try_clone()?);
-        self.make_room(number, stream.try_clone()?);
-        let mut first = [0u8];
-        wait_until(stream, until)?;
-        if stream.peek(&mut first)? == 0 {
-            return Err(io::Error::other("it said nothing"));
-        }
-        let (mut reader, mut out) = match &self.tls {
-            None => wire::plain(stream)?,
-            Some(_) if frame::is_message(first[0]) => {
-                let message = "the load server speaks TLS only: give --ca FILE or --fingerprint SHA256";
-                frame::send_message(
-                    &mut wire::plain(stream)?.1,
-                    &Message::Failed { message: message.into() },
-                )?;
-                return Err(io::Error::other("it speaks without TLS"));
-            }
-            Some(config) => {
-                let session = ServerConnection::new(config.clone()).map_err(io::Error::other)?;
-                wire::secure(stream, session.into(), until)?
-            }
-        };
-        let said = frame::receive_hello(&mut Until { reader: &mut reader, until })?;
-        let wrong_token = "the token is not the load server's; give the one that it was started with";
-        let refused = match said {
-            Ok(token) if equal_secrets(&token, &self.token) => None,
-            Ok(_) => Some(wrong_token.to_owned()),
-            Err(message) => Some(message),
-        };
-        if let Some(message) = refused {
-            frame::send_message(&mut out, &Message::Failed { message: message.clone() })?;
-            drain(&mut Until { reader: &mut reader, until });
-            return Err(io::Error::other(message));
-        }
-        // Someone known is waited for longer; that he is still there he says himself.
-        reader.set_limit(Some(SILENCE * 2))?;
-        stream.set_write_timeout(Some(SILENCE * 2))?;
-        Ok((reader, out))
-    }
-
-    /// The oldest unauthenticated connections are closed when there are too many.
-    fn make_room(&self, number: u64, stream: TcpStream) {
-        let mut unauthenticated = lock(&self.unauthenticated);
-        unauthenticated.push_back((number, stream));
-        while unauthenticated.len() > UNAUTHENTICATED_MOST {
-            if let Some((_, oldest)) = unauthenticated.pop_front() {
-                let _ = oldest.shutdown(Shutdown::Both);
-            }
         }
     }
 
@@ -307,114 +243,6 @@ impl Server {
         let rows = readback::table(plan, self.event_sender.stop.clone()).map_err(|e| e.to_string())?;
         Ok(Message::Answer { rows })
     }
-
-    /// The import of that name, opened if `setup` describes it. `Err` in words for the client.
-    fn join(&self, name: &str, setup: Option<Json>) -> Result<Arc<Import>, String> {
-        let plan = setup.map(|setup| self.plan_of(name, setup)).transpose()?;
-        let mut imports = lock(&self.imports);
-        loop {
-            match (imports.get_mut(name), &plan) {
-                (Some(Entry::Open { import, .. }), Some(plan)) if import.plan != *plan => {
-                    return Err(format!(
-                        "import {name} is being loaded with other options; wait for its end"
-                    ));
-                }
-                (Some(Entry::Open { import, guests }), _) => {
-                    *guests += 1;
-                    return Ok(import.clone());
-                }
-                (Some(Entry::Busy), _) => {
-                    let waited = self.changed.wait_timeout(imports, Duration::from_millis(100));
-                    imports = waited.unpoisoned().0;
-                    if self.event_sender.stopped() {
-                        return Err("the load server is being stopped".into());
-                    }
-                }
-                (None, None) => {
-                    let own: Vec<&str> = imports.keys().map(String::as_str).collect();
-                    return Err(format!(
-                        "the client loads import {name}, the load server {}",
-                        own.join(", ")
-                    ));
-                }
-                (None, Some(plan)) => {
-                    imports.insert(name.to_owned(), Entry::Busy);
-                    drop(imports);
-                    let mut becomes = Becomes { server: self, name, entry: None };
-                    let opened = Import::open(plan.clone(), self.hash_threads, &self.event_sender);
-                    let import = opened.map_err(|e| e.to_string())?;
-                    becomes.entry = Some(Entry::Open { import: import.clone(), guests: 1 });
-                    return Ok(import);
-                }
-            }
-        }
-    }
-
-    /// A client's import on this server's own targets, whatever it calls them.
-    fn plan_of(&self, name: &str, setup: Json) -> Result<ImportPlan, String> {
-        let serves = self.serves.as_ref().ok_or(NOT_OPEN)?;
-        let mut plan: ImportPlan =
-            serde_json::from_value(setup).map_err(|e| format!("the client's import cannot be read: {e}"))?;
-        if plan.import != name || plan.shards.len() != serves.shards.len() {
-            let (theirs, ours) = (plan.shards.len(), serves.shards.len());
-            return Err(format!("the client places rows on {theirs} shards, the load server has {ours}"));
-        }
-        for (shard, target) in plan.shards.iter_mut().zip(&serves.shards) {
-            shard.plan.target = target.clone();
-        }
-        // A copy is on the shard after its own, those of the last on the first.
-        for (copy, target) in plan.replicas.iter_mut().zip(serves.shards.iter().cycle().skip(1)) {
-            copy.plan.target = target.clone();
-        }
-        Ok(plan)
-    }
-
-    /// The last client to leave waits until its rows are stored; a client that comes meanwhile begins after that.
-    fn leave(&self, name: &str) {
-        let mut imports = lock(&self.imports);
-        let Some(Entry::Open { import, guests }) = imports.get_mut(name) else { return };
-        *guests -= 1;
-        if *guests > 0 {
-            return;
-        }
-        let import = import.clone();
-        imports.insert(name.to_owned(), Entry::Busy);
-        drop(imports);
-        let _becomes = Becomes { server: self, name, entry: None };
-        if let Err(e) = import.close() {
-            self.event_sender.send(json!({"event": "note", "text": format!("import {name}: {e}")}));
-        }
-    }
-}
-
-/// A client of an import: it leaves also where its thread broke an assumption, for others would wait for it for ever.
-struct Guest<'a> {
-    server: &'a Server,
-    import: &'a str,
-}
-
-impl Drop for Guest<'_> {
-    fn drop(&mut self) {
-        self.server.leave(self.import);
-    }
-}
-
-/// What an import becomes that is busy, being opened or closed: none, however that ended, unless it is open.
-struct Becomes<'a> {
-    server: &'a Server,
-    name: &'a str,
-    entry: Option<Entry>,
-}
-
-impl Drop for Becomes<'_> {
-    fn drop(&mut self) {
-        let mut imports = lock(&self.server.imports);
-        match self.entry.take() {
-            Some(entry) => imports.insert(self.name.to_owned(), entry),
-            None => imports.remove(self.name),
-        };
-        self.server.changed.notify_all();
-    }
 }
 
 /// Waits for a connection, for a while.
@@ -425,23 +253,3 @@ fn wait_for_guest(listener: &TcpListener) {
 }
 
 const NOT_OPEN: &str = "this load server is there for one import; `inrush load-server` waits for others";
-
-/// What a refused client has sent already: closing on it would reset the connection, and the reason with it.
-fn drain(from: &mut impl io::Read) {
-    let mut rest = [0u8; 4096];
-    for _ in 0..64 {
-        if !matches!(from.read(&mut rest), Ok(1..)) {
-            return;
-        }
-    }
-}
-
-/// In a time that does not report how much of it was right.
-fn equal_secrets(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    a.len() == b.len() && a.iter().zip(b).fold(0, |acc, (x, y)| acc | (x ^ y)) == 0
-}
-
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unpoisoned()
-}

@@ -8,7 +8,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
 use super::frame::{Ack, ChunkHead, Reached};
-use super::import::Reply;
+use super::listeners::Reply;
 use super::plan::ShardPlan;
 use inrush_engines::engine::{build, Context, Engine};
 use inrush_rows::clock::Clock;

@@ -27,9 +27,9 @@ pub use generator::{AtLimit, ChunkPart, CounterPlan, GenPlan, Increment, Per, DE
 pub use input::{InputPlan, InputWay, SortBy, SortPlan};
 pub use io::{FileAction, IoKind, IoOrder, IoPlan, IO_BLOCK};
 pub use operation::{
-    Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan, RowCall,
+    Assertion, KeyLaw, KeyPlan, OpKind, OpPlan, ParamGen, ParamPlan, RangeLength, RangePlan,
 };
-pub use record::{NdbAction, NdbColumn, RecordCall};
+pub use record::{NdbAction, NdbColumn, RecordCall, RowCall};
 pub use segment::{
     ChecksumItem, CollectPlan, DriveSegment, Phase, ProbePlan, ProofPlan, Refill, RepeatPlan, RolePlan,
     SamplePlan, Schedule, Segment, SeriesPart, StatementSegment, Until, ValueHash, Weighted, Work,

@@ -132,75 +132,101 @@ impl Check {
         match self {
             Check::Count { table } => count_outside(answer, floor, of.counts[*table].issued()),
             Check::Regenerate { rows, keys, full_from, came } => {
-                let count = &of.counts[rows.at];
-                let there_before = if of.params.is_empty() { floor } else { count.settled() };
-                // Rows that may have been deleted need not be there.
-                let full_from = full_from.filter(|_| count.touched().is_none());
-                if answer.rows.is_empty() && full_from.is_some_and(|from| there_before >= from) {
-                    let table = &rows.table;
-                    let why = format!("an answer without rows; {there_before} of {table} were there before");
-                    return Some((Outcome::Missing, why));
-                }
-                rows.is_on_its_way(floor, count);
-                came.clear();
-                for row in &answer.rows {
-                    match rows.number(row, of.sent, count) {
-                        Ok(number) => came.push(number),
-                        Err(why) => return Some((Outcome::Wrong, why)),
-                    }
-                    let named = |column: usize| rows.named(row, column);
-                    if keys.as_ref().is_some_and(|keys| !keys.are_of(of.params, named, same)) {
-                        let why = format!("a row that was not asked for: {}", text(row));
-                        return Some((Outcome::Wrong, why));
-                    }
-                }
-                came.sort_unstable();
-                let twice = came.windows(2).find(|pair| pair[0] == pair[1])?;
-                Some((Outcome::Wrong, format!("a row came twice: {}", rows.described(twice[0]))))
+                not_regenerated(rows, keys.as_ref(), *full_from, came, answer, floor, of)
             }
             Check::Asked { rows, asked, expected, came } => {
-                let count = &of.counts[rows.at];
-                rows.is_on_its_way(floor, count);
-                let below = count.touched().map_or(count.issued(), |touched| touched.changes.rows);
-                asked.fill(&rows.generator, &rows.index, of.params, below, expected);
-                if let ([number], [row]) = (expected.as_slice(), answer.rows.as_slice()) {
-                    if rows.is_whole(*number, row, of.sent, count) {
-                        return None;
-                    }
-                }
-                came.clear();
-                came.resize(expected.len(), false);
-                for row in &answer.rows {
-                    let place = match rows.number(row, of.sent, count) {
-                        Ok(number) => expected.binary_search(&number),
-                        Err(why) => return Some((Outcome::Wrong, why)),
-                    };
-                    let again = match place {
-                        Ok(place) => std::mem::replace(&mut came[place], true),
-                        Err(_) => {
-                            let why = format!("a row that was not asked for: {}", text(row));
-                            return Some((Outcome::Wrong, why));
-                        }
-                    };
-                    if again {
-                        return Some((Outcome::Wrong, format!("a row came twice: {}", text(row))));
-                    }
-                }
-                // Rows that are written meanwhile may be in the answer or not.
-                let settled = count.settled();
-                let must_be = |number| match count.touched() {
-                    None => rows.index.is_below(number, settled),
-                    Some(touched) => Touched::must_be(touched.ledger.seen(number, of.sent), number, settled),
-                };
-                let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| !came && must_be(number);
-                let mut missing = expected.iter().zip(came.iter()).enumerate().filter(gone);
-                let (_, (&first, _)) = missing.next()?;
-                let more = missing.count();
-                let why = format!("{} is not in the answer, and {more} more", rows.described(first));
-                Some((Outcome::Missing, why))
+                not_asked(rows, asked, expected, came, answer, floor, of)
             }
         }
     }
+}
+
+/// `came`: memory for the rows that came.
+fn not_regenerated(
+    rows: &mut Rows,
+    keys: Option<&AskedKeys>,
+    full_from: Option<u64>,
+    came: &mut Vec<u64>,
+    answer: &Answer,
+    floor: u64,
+    of: &Asked<'_>,
+) -> Option<Broken> {
+    let count = &of.counts[rows.at];
+    let there_before = if of.params.is_empty() { floor } else { count.settled() };
+    // Rows that may have been deleted need not be there.
+    let full_from = full_from.filter(|_| count.touched().is_none());
+    if answer.rows.is_empty() && full_from.is_some_and(|from| there_before >= from) {
+        let table = &rows.table;
+        let why = format!("an answer without rows; {there_before} of {table} were there before");
+        return Some((Outcome::Missing, why));
+    }
+    rows.is_on_its_way(floor, count);
+    came.clear();
+    for row in &answer.rows {
+        match rows.number(row, of.sent, count) {
+            Ok(number) => came.push(number),
+            Err(why) => return Some((Outcome::Wrong, why)),
+        }
+        let named = |column: usize| rows.named(row, column);
+        if keys.is_some_and(|keys| !keys.are_of(of.params, named, same)) {
+            let why = format!("a row that was not asked for: {}", text(row));
+            return Some((Outcome::Wrong, why));
+        }
+    }
+    came.sort_unstable();
+    let twice = came.windows(2).find(|pair| pair[0] == pair[1])?;
+    Some((Outcome::Wrong, format!("a row came twice: {}", rows.described(twice[0]))))
+}
+
+/// `expected`, `came`: memory for the rows that belong into the answer, and which of them came.
+fn not_asked(
+    rows: &mut Rows,
+    asked: &mut AskedRows,
+    expected: &mut Vec<u64>,
+    came: &mut Vec<bool>,
+    answer: &Answer,
+    floor: u64,
+    of: &Asked<'_>,
+) -> Option<Broken> {
+    let count = &of.counts[rows.at];
+    rows.is_on_its_way(floor, count);
+    let below = count.touched().map_or(count.issued(), |touched| touched.changes.rows);
+    asked.fill(&rows.generator, &rows.index, of.params, below, expected);
+    if let ([number], [row]) = (expected.as_slice(), answer.rows.as_slice()) {
+        if rows.is_whole(*number, row, of.sent, count) {
+            return None;
+        }
+    }
+    came.clear();
+    came.resize(expected.len(), false);
+    for row in &answer.rows {
+        let place = match rows.number(row, of.sent, count) {
+            Ok(number) => expected.binary_search(&number),
+            Err(why) => return Some((Outcome::Wrong, why)),
+        };
+        let again = match place {
+            Ok(place) => std::mem::replace(&mut came[place], true),
+            Err(_) => {
+                let why = format!("a row that was not asked for: {}", text(row));
+                return Some((Outcome::Wrong, why));
+            }
+        };
+        if again {
+            return Some((Outcome::Wrong, format!("a row came twice: {}", text(row))));
+        }
+    }
+    // Rows that are written meanwhile may be in the answer or not.
+    let settled = count.settled();
+    let must_be = |number| match count.touched() {
+        None => rows.index.is_below(number, settled),
+        Some(touched) => Touched::must_be(touched.ledger.seen(number, of.sent), number, settled),
+    };
+    let gone = |(_, (&number, &came)): &(usize, (&u64, &bool))| !came && must_be(number);
+    let mut missing = expected.iter().zip(came.iter()).enumerate().filter(gone);
+    let (_, (&first, _)) = missing.next()?;
+    let more = missing.count();
+    let why = format!("{} is not in the answer, and {more} more", rows.described(first));
+    Some((Outcome::Missing, why))
 }
 
 fn count_outside(answer: &Answer, floor: u64, ceiling: u64) -> Option<Broken> {

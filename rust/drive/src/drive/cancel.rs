@@ -8,7 +8,7 @@ use std::sync::mpsc::{channel, Receiver, Sender};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
-use crate::drive::work::Live;
+use crate::drive::live::Live;
 use inrush_engines::engine::abort::Abort;
 use inrush_engines::engine::{Canceller, Ns};
 use inrush_rows::lock::Unpoisoned;

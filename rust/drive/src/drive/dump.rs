@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use crate::drive::work::Live;
+use crate::drive::live::Live;
 use inrush_engines::engine::extract::Sink;
 use inrush_engines::engine::{Done, Ns, Outcome, Ticket};
 use inrush_rows::clock::Clock;

@@ -9,7 +9,7 @@ use crate::drive::role_queue::RoleQueue;
 use crate::record::Recorder;
 use inrush_engines::engine::{Answer, Ns};
 use inrush_rows::error::Error;
-use inrush_rows::plan::{Assertion, LogicalType, OpPlan, ParamGen, RowSource};
+use inrush_rows::plan::{LogicalType, OpPlan, ParamGen, RowSource};
 use inrush_rows::rows::order::{Event, Ordered, Series};
 use inrush_rows::rows::{Generators, Value};
 
@@ -34,7 +34,7 @@ impl Freshness {
     pub fn of(generators: &Generators, op: &OpPlan) -> Result<Option<Freshness>, Error> {
         let plan = generators.plan();
         let refuse = |why: &str| Error::Plan(format!("operation {}: freshness: {why}", op.name));
-        let Some((table, at)) = watched(op) else { return Ok(None) };
+        let Some((table, at)) = op.watched() else { return Ok(None) };
         let of = plan.tables.get(table).ok_or_else(|| refuse("there is no such table"))?;
         let RowSource::Generated { series, period_ns, .. } = of.source else {
             return Err(refuse("rows of files are not due at a known time"));
@@ -225,12 +225,4 @@ impl WatchedSeries {
         };
         usize::try_from(sweep).ok()
     }
-}
-
-/// The table and series that an operation looks for.
-pub fn watched(op: &OpPlan) -> Option<(usize, u64)> {
-    op.holds.iter().find_map(|assertion| match assertion {
-        Assertion::Freshness { table, series } => Some((*table, *series)),
-        _ => None,
-    })
 }

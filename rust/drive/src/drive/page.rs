@@ -7,9 +7,10 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
+use crate::drive::live::Live;
 use crate::drive::session::reopened;
 use crate::drive::session::unanswered::{has_no_answer, ASK_EVERY};
-use crate::drive::work::{Live, OpWork, RoleWork};
+use crate::drive::work::{OpWork, RoleWork};
 use crate::record::{Recorder, Times};
 use inrush_engines::engine::{Done, Ns, Outcome, Session, Submit, Ticket, Work};
 use inrush_engines::pace::{Pacer, Spin};

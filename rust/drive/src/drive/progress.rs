@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use serde::{Serialize, Serializer};
 
 use super::Driver;
-use crate::drive::work::Live;
+use crate::drive::live::Live;
 use crate::record::{self, SparseHist};
 use inrush_engines::engine::{Ns, Outcome};
 

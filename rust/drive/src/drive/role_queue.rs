@@ -6,7 +6,6 @@ use std::sync::atomic::{
 };
 use std::sync::{Arc, Mutex};
 
-use crate::drive::freshness::watched;
 use crate::drive::samples::SampleLog;
 use crate::drive::session::refill::Refilling;
 use inrush_engines::engine::{Context, Ns};
@@ -218,7 +217,7 @@ pub fn queues(context: &Context, segment: &DriveSegment) -> Result<Vec<RoleQueue
         .operations
         .iter()
         .filter(|op| segment.roles.iter().any(|role| called(role, &op.name)))
-        .filter_map(|op| Some(watched(op)?.0))
+        .filter_map(|op| Some(op.watched()?.0))
         .collect();
     segment
         .roles

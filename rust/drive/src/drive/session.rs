@@ -12,8 +12,9 @@ pub mod unanswered;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::drive::input::Loaded;
+use crate::drive::live::Live;
 use crate::drive::touched::Change;
-use crate::drive::work::{Live, OpWork, RoleWork};
+use crate::drive::work::{OpWork, RoleWork};
 use crate::proof::Unanswered;
 use crate::record::Recorder;
 use inrush_engines::engine::socket::{self, Sent};

@@ -8,11 +8,11 @@ mod sessions;
 
 use std::sync::Arc;
 
-use crate::drive::freshness::watched;
 use crate::drive::input::Loaded;
+use crate::drive::live::Live;
 use crate::drive::page::PageBarrier;
 use crate::drive::role_queue::RoleQueue;
-use crate::drive::work::{Batch, Live, RoleWork};
+use crate::drive::work::{Batch, RoleWork};
 use crate::drive::DriveTarget;
 use crate::record::{FileRow, Looks, RoleSpec};
 use inrush_engines::engine::{Ns, OpId};
@@ -146,7 +146,7 @@ impl<'a> RoleStage<'a> {
             count: self.queue().count(),
             stride: self.queue().stride(),
             looks: Looks {
-                freshness: self.ops.iter().any(|&op| watched(self.drive_target.context.op(op)).is_some()),
+                freshness: self.ops.iter().any(|&op| self.drive_target.context.op(op).watched().is_some()),
                 first_row: self
                     .ops
                     .iter()

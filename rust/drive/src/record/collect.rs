@@ -1,45 +1,12 @@
 //! The collector's side: merging sessions into rows, off the session threads.
 
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
 
-use super::hist::SparseHist;
-use super::recorder::{Looks, Recorder};
-use super::role::{open_role, Place, Role, Span};
-use super::total::{Ending, Total};
+use super::recorder::Recorder;
+use super::role::{open_role, Role, Span};
+use super::spec::RoleSpec;
+use super::total::{Ending, Place, Progress, Total};
 use super::Recorded;
-use inrush_engines::engine::Outcome;
-use inrush_engines::schedule::Stride;
-use inrush_rows::plan::Schedule;
-
-/// Which of the role's operations ticket `k` is.
-pub type Choose = Arc<dyn Fn(u64) -> usize + Send + Sync>;
-
-/// A role as the record needs it.
-#[derive(Clone)]
-pub struct RoleSpec {
-    pub name: String,
-    /// Names of its operations; `Recorder` counts by index into these.
-    pub ops: Vec<String>,
-    pub sessions: u32,
-    pub schedule: Schedule,
-    /// `schedule::arrival_seed`.
-    pub seed: u64,
-    /// Tickets there are for this process; `None`: without end.
-    pub count: Option<u64>,
-    /// Which of the role's tickets they are.
-    pub stride: Stride,
-    pub looks: Looks,
-    /// Needed for the backlog by operation, where there are several.
-    pub choose: Option<Choose>,
-}
-
-impl RoleSpec {
-    /// Of the first tickets of the role so many as are this process's own.
-    pub(super) fn own(&self, tickets: u64) -> u64 {
-        self.stride.among(tickets).min(self.count.unwrap_or(u64::MAX))
-    }
-}
 
 /// How a role's repetition ended, run time in ns.
 #[derive(Debug, Clone, Copy)]
@@ -48,30 +15,6 @@ pub struct RoleEnd {
     pub offer_end_ns: u64,
     /// Its last session was done.
     pub end_ns: u64,
-}
-
-/// A look at a role while it runs, as far as all its sessions have reported.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Progress {
-    pub role: String,
-    /// Up to this run time.
-    pub t_ns: u64,
-    pub ops: u64,
-    pub rows: u64,
-    pub errors: u64,
-    /// Calls that did not end ok, by `Outcome`.
-    pub outcomes: [u64; Outcome::ALL.len()],
-    /// Sent more than `schedule::LATE_NS` after they were due.
-    pub late: u64,
-    /// Of the last interval.
-    pub ops_per_s: f64,
-    pub rows_per_s: f64,
-    /// Latency in the last interval, all operations; `None` if none ended ok.
-    pub p99_ns: Option<u64>,
-    /// Lag in the last interval; `None` on closed schedules.
-    pub lag_p99_ns: Option<u64>,
-    /// Latency of all intervals that have ended since the look before: added up, nothing is missing.
-    pub latency: SparseHist,
 }
 
 /// Merges what the sessions of one segment record.

@@ -11,11 +11,16 @@ mod hist;
 mod recorder;
 mod role;
 mod snapshot;
+mod spec;
+mod times;
 mod total;
 
-pub use collect::{Collector, Progress, RoleEnd, RoleSpec};
+pub use collect::{Collector, RoleEnd};
 pub use hist::{bucket_of, bucket_range, Hist, SparseHist, BUCKETS, GROUPING_POWER};
-pub use recorder::{Looks, Recorder, Times};
+pub use recorder::Recorder;
+pub use spec::{Looks, RoleSpec};
+pub use times::Times;
+pub use total::Progress;
 
 /// The histograms of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{sync_channel, Receiver, SyncSender};
 use std::sync::Arc;
 
-use super::collect::RoleSpec;
 use super::hist::{Hist, SparseHist};
-use super::recorder::{Looks, Recorder};
+use super::recorder::Recorder;
 use super::snapshot::{OpCounts, Snapshot};
-use super::total::Total;
+use super::spec::{Looks, RoleSpec};
+use super::total::{Place, Total};
 use super::{HistRow, IntervalRow, Kind, Recorded, SendRow};
 use inrush_engines::schedule::is_paced;
 
@@ -43,16 +43,6 @@ pub(super) struct Span {
     sent_bytes: u64,
     /// (session, operations in flight at the end).
     in_flight: Vec<(usize, Vec<u32>)>,
-}
-
-/// Where and when a row belongs.
-#[derive(Clone, Copy)]
-pub(super) struct Place {
-    pub(super) segment: u16,
-    pub(super) repetition: u32,
-    pub(super) t_ns: u64,
-    pub(super) dt_ns: u64,
-    pub(super) origin_ns: u64,
 }
 
 pub(super) fn open_role(spec: RoleSpec, interval_ns: u64) -> (Role, Vec<Recorder>) {
@@ -129,23 +119,14 @@ impl Role {
         self.pending.entry(first).or_insert(span)
     }
 
-    pub(super) fn rows_of(&mut self, span: Span, place: Place, out: &mut Recorded) {
-        for (session, in_flight) in span.in_flight {
+    pub(super) fn rows_of(&mut self, mut span: Span, place: Place, out: &mut Recorded) {
+        for (session, in_flight) in span.in_flight.drain(..) {
             self.total.sessions[session].in_flight = in_flight;
         }
         let end_ns = (place.t_ns + place.dt_ns).min(self.offer_end_ns).saturating_sub(place.origin_ns);
         self.total.offer_until(&self.spec, end_ns);
         if span.sends > 0 {
-            out.sends.push(SendRow {
-                segment: place.segment,
-                repetition: place.repetition,
-                role: self.spec.name.clone(),
-                t_ns: place.t_ns,
-                dt_ns: place.dt_ns,
-                ops: span.sent_ops,
-                sends: span.sends,
-                bytes: span.sent_bytes,
-            });
+            out.sends.push(span.send_row(&self.spec.name, place));
         }
         let (mut latency, mut lag) = (Hist::new(), Hist::new());
         for (op, name) in self.spec.ops.iter().enumerate() {
@@ -233,6 +214,19 @@ impl Span {
     /// Operations that ended in it.
     pub(super) fn ended(&self) -> u64 {
         self.ops.iter().map(|counts| counts.ops).sum()
+    }
+
+    fn send_row(&self, role: &str, place: Place) -> SendRow {
+        SendRow {
+            segment: place.segment,
+            repetition: place.repetition,
+            role: role.to_owned(),
+            t_ns: place.t_ns,
+            dt_ns: place.dt_ns,
+            ops: self.sent_ops,
+            sends: self.sends,
+            bytes: self.sent_bytes,
+        }
     }
 
     /// `later` follows: its sessions' in-flight counts are the newer ones.

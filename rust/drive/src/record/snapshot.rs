@@ -1,7 +1,8 @@
 //! What one session did in one interval, on its way to the collector.
 
 use super::hist::Hist;
-use super::recorder::{Looks, Times};
+use super::spec::Looks;
+use super::times::Times;
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::LATE_NS;
 use inrush_rows::clock::ThreadTime;

@@ -1,9 +1,8 @@
 //! Sums of a role's repetition: what its repetitions, sessions and failures are written from.
 
-use super::collect::{Progress, RoleSpec};
 use super::hist::{Hist, SparseHist};
-use super::role::Place;
 use super::snapshot::{Ended, Failure, OpCounts, Snapshot};
+use super::spec::RoleSpec;
 use super::{FailureRow, Recorded, RepetitionRow, SessionRow};
 use inrush_engines::engine::Outcome;
 use inrush_engines::schedule::Arrivals;
@@ -43,12 +42,46 @@ pub(super) struct SessionTotal {
     pub(super) in_flight: Vec<u32>,
 }
 
+/// Where and when a row belongs.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    pub(super) segment: u16,
+    pub(super) repetition: u32,
+    pub(super) t_ns: u64,
+    pub(super) dt_ns: u64,
+    pub(super) origin_ns: u64,
+}
+
 /// The repetition that is ending; run time.
 #[derive(Clone, Copy)]
 pub(super) struct Ending {
     pub(super) segment: u16,
     pub(super) repetition: u32,
     pub(super) origin_ns: u64,
+}
+
+/// A look at a role while it runs, as far as all its sessions have reported.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Progress {
+    pub role: String,
+    /// Up to this run time.
+    pub t_ns: u64,
+    pub ops: u64,
+    pub rows: u64,
+    pub errors: u64,
+    /// Calls that did not end ok, by `Outcome`.
+    pub outcomes: [u64; Outcome::ALL.len()],
+    /// Sent more than `schedule::LATE_NS` after they were due.
+    pub late: u64,
+    /// Of the last interval.
+    pub ops_per_s: f64,
+    pub rows_per_s: f64,
+    /// Latency in the last interval, all operations; `None` if none ended ok.
+    pub p99_ns: Option<u64>,
+    /// Lag in the last interval; `None` on closed schedules.
+    pub lag_p99_ns: Option<u64>,
+    /// Latency of all intervals that have ended since the look before: added up, nothing is missing.
+    pub latency: SparseHist,
 }
 
 impl Total {

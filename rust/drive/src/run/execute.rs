@@ -2,44 +2,38 @@
 
 mod ask;
 mod barrier;
+mod drive;
 mod inputs;
 mod observer;
 mod prove;
 mod statement;
+mod stop;
 
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::mpsc::{channel, RecvTimeoutError, Sender};
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::drive::source::TableCount;
-use crate::drive::{drive, DriveTarget, EndedBy};
+use crate::drive::EndedBy;
 use crate::proof::Expectations;
 use crate::run::sampler;
 use crate::run::usage::Latest;
-use crate::run::written::{self, Written};
-use crate::run::{Commands, Event, Point};
-use crate::tables::{ProbeRow, ProbeTable, ResourceRow, SegmentRow, Tables};
+use crate::run::{Commands, Event};
+use crate::tables::{ResourceRow, SegmentRow, Tables};
 use crate::watch::{Sample, Watch};
 
-use inrush_engines::engine::abort::Abort;
 use inrush_engines::engine::statement::perform;
 use inrush_engines::engine::{self, Context, Engine};
 use inrush_rows::clock::used_cpu_ns;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{
-    self, DriveSegment, Phase, ProbePlan, RolePlan, RowSource, RunPlan, Segment, Statement,
-};
-use inrush_rows::rows::files::FileSummary;
+use inrush_rows::plan::{Phase, ProbePlan, RunPlan, Segment, Statement};
 use inrush_rows::rows::Generators;
 
-use observer::RunObserver;
+use stop::heed_stop;
 
 /// Statements without a limit of their own.
 const DEFAULT_LIMIT_NS: u64 = 3_600_000_000_000;
-/// A statement of the run itself may go on for so long after the wish to stop.
-const STOP_GRACE: Duration = Duration::from_millis(500);
-const STOP_LOOK: Duration = Duration::from_millis(50);
 
 /// Runs the plan to its end and says how it ended; the last event is `Finished` or `Failed`.
 pub fn execute(context: Context, tables: Tables, events: Sender<Event>, commands: Commands) {
@@ -55,27 +49,6 @@ pub fn execute(context: Context, tables: Tables, events: Sender<Event>, commands
         Ok(ended_by) => Event::Finished { ended_by: ended_by.name() },
         Err(error) => Event::Failed { kind: error.kind(), message: error.to_string() },
     });
-}
-
-/// Ends what this thread waits for on a server once the run is to stop: a statement that hangs is no reason to go on.
-/// Sessions that drive have their own end. Dropping what is returned ends the watch.
-fn heed_stop(context: &Context) -> Option<Sender<()>> {
-    let (stop, abort) = (context.stop.clone(), Arc::new(Abort::default()));
-    let (running, ended) = channel();
-    abort.adopt();
-    let watch = move || {
-        let mut left = STOP_GRACE;
-        while let Err(RecvTimeoutError::Timeout) = ended.recv_timeout(STOP_LOOK) {
-            if stop.load(Relaxed) {
-                left = left.saturating_sub(STOP_LOOK);
-            }
-            if left.is_zero() {
-                abort.give_up();
-            }
-        }
-    };
-    // Without it a stop waits for the statement in hand.
-    std::thread::Builder::new().name("inrush-stop".into()).spawn(watch).ok().map(|_| running)
 }
 
 #[derive(Default)]
@@ -234,75 +207,6 @@ impl Running {
         Ok(EndedBy::Work)
     }
 
-    fn drive(&mut self, index: usize, segment: &DriveSegment) -> Result<EndedBy, Error> {
-        if !self.meet_at(index, Point::Connect)? {
-            return Ok(EndedBy::Stop);
-        }
-        let before = written::so_far(segment, &self.counts);
-        self.drive_sessions(index, segment, &before)
-    }
-
-    /// before: what was written when the segment began.
-    fn drive_sessions(
-        &mut self,
-        index: usize,
-        segment: &DriveSegment,
-        before: &[Written],
-    ) -> Result<EndedBy, Error> {
-        let engine = self.engine()?;
-        let context = self.context.clone();
-        let counts = self.counts.clone();
-        let drive_target = DriveTarget {
-            context: &context,
-            engine: engine.as_ref(),
-            segment: index as u16,
-            counts: &counts,
-        };
-        // The table was emptied for them.
-        segment.roles.iter().filter_map(dumped_table).for_each(|table| counts[table].reset());
-        let mut observer = RunObserver::start(self, engine.clone(), index, segment)?;
-        let driven = drive(&drive_target, segment, &mut observer);
-        let whole = driven.as_ref().is_ok_and(|d| matches!(d.ended_by, EndedBy::Work | EndedBy::Time));
-        observer.ended();
-        // What the server holds is asked for as long as sessions of any process work. Where the work failed here, the
-        // others are stopped and not waited for.
-        let goes_on = match &driven {
-            Ok(driven) if driven.fatal.is_none() => observer.others_end(before),
-            _ => Ok(true),
-        };
-        observer.finish(!whole);
-        let (driven, goes_on) = (driven?, goes_on?);
-        // A step has a limit of its own, which may be shorter than its tables take to be proven.
-        if driven.ended_by == EndedBy::Limit && segment.step.is_empty() {
-            self.most_ns = segment.limit_ns;
-        }
-        self.count_files(index, &driven.files);
-        match driven.fatal {
-            Some(message) => Err(Error::Target {
-                target: context.plan.target.url.clone(),
-                class: inrush_rows::error::TargetFault::Lost,
-                message,
-            }),
-            None if !goes_on => Ok(EndedBy::Stop),
-            None => Ok(driven.ended_by),
-        }
-    }
-
-    /// Rows in = rows stored + rows rejected: both are figures of the run.
-    fn count_files(&mut self, index: usize, files: &[(usize, FileSummary)]) {
-        let t_ns = self.context.clock.now();
-        let tables = &self.context.plan.tables;
-        let from_users = |table: &usize| matches!(tables[*table].source, RowSource::Files { .. });
-        for (table, summary) in files.iter().filter(|(table, _)| from_users(table)) {
-            let table = &tables[*table].stream;
-            for (what, rows) in [("read", summary.end.stored), ("rejected", summary.end.rejected)] {
-                let name = format!("inrush.files.{table}.rows_{what}");
-                let row = ProbeRow { segment: index as u16, t_ns, name, value: rows.to_string() };
-                self.tables.probe(ProbeTable::Counters, &row);
-            }
-        }
-    }
-
     fn probe(&mut self, index: usize, probes: &[ProbePlan]) -> Result<EndedBy, Error> {
         let engine = self.engine()?;
         for probe in probes {
@@ -406,14 +310,6 @@ fn name(segment: &Segment) -> (&'static str, &str, &'static str) {
 fn counts_of(plan: &Arc<RunPlan>) -> Result<Arc<[TableCount]>, Error> {
     let generators = Generators::new(plan.clone());
     (0..plan.tables.len()).map(|table| TableCount::of(&generators, table)).collect()
-}
-
-/// The table that a role fills from a dump.
-fn dumped_table(role: &RolePlan) -> Option<usize> {
-    match role.work {
-        plan::Work::Rows { table, dump: Some(_), .. } => Some(table),
-        _ => None,
-    }
 }
 
 fn phase_name(phase: Phase) -> &'static str {

@@ -189,6 +189,43 @@ fn sample_problems(label: &str, sample: &SamplePlan) -> Vec<String> {
     never.into_iter().chain(tables.map(|e| format!("segment {label}: {e}"))).collect()
 }
 
+/// What is wrong with a segment. tables: how many there are; known: whether there is an operation of this name.
+fn segment_problems(segment: &Segment, tables: usize, known: &dyn Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    match segment {
+        Segment::Drive(drive) => {
+            let sample = drive.sample.iter();
+            found.extend(sample.flat_map(|sample| sample_problems(&drive.label, sample)));
+            for role in &drive.roles {
+                let unknown = role.operations.iter().filter(|w| !known(&w.operation));
+                found.extend(unknown.map(|w| format!("role {}: no operation {}", role.name, w.operation)));
+                if role.sessions == 0 {
+                    found.push(format!("role {}: sessions is 0; leave the role out", role.name));
+                }
+                let schedule = schedule::check(&role.schedule).err();
+                found.extend(schedule.map(|error| format!("role {}: {error}", role.name)));
+            }
+        }
+        Segment::Statement(statement) => {
+            if statement.limit_ns == 0 {
+                found.push(format!("segment {}: limit_ns is 0; a step ends in some time", statement.label));
+            }
+            let sample = statement.sample.iter();
+            found.extend(sample.flat_map(|sample| sample_problems(&statement.label, sample)));
+        }
+        Segment::Proof { label, proofs } => {
+            let unknown = proofs.iter().filter(|p| p.table >= tables);
+            found.extend(unknown.map(|p| format!("segment {label}: proof of table {} of {tables}", p.table)));
+        }
+        Segment::Ask { label, operations: asked, .. } => {
+            let unknown = asked.iter().filter(|o| !known(o));
+            found.extend(unknown.map(|o| format!("segment {label}: no operation {o}")));
+        }
+        _ => {}
+    }
+    found
+}
+
 /// Everything the core would refuse before it starts.
 pub fn problems(plan: &RunPlan) -> Vec<String> {
     let mut found: Vec<String> = plan.tables.iter().flat_map(|table| table_problems(plan, table)).collect();
@@ -208,48 +245,7 @@ pub fn problems(plan: &RunPlan) -> Vec<String> {
     found.extend(plan.operations.iter().flat_map(|op| mix::range_problems(plan, op)));
     found.extend(dumps::problems(plan));
     found.extend(shares::problems(plan));
-    for segment in &plan.segments {
-        match segment {
-            Segment::Drive(drive) => {
-                let sample = drive.sample.iter();
-                found.extend(sample.flat_map(|sample| sample_problems(&drive.label, sample)));
-                for role in &drive.roles {
-                    let unknown = role.operations.iter().filter(|w| !known(&w.operation));
-                    found
-                        .extend(unknown.map(|w| format!("role {}: no operation {}", role.name, w.operation)));
-                    if role.sessions == 0 {
-                        found.push(format!("role {}: sessions is 0; leave the role out", role.name));
-                    }
-                    let schedule = schedule::check(&role.schedule).err();
-                    found.extend(schedule.map(|error| format!("role {}: {error}", role.name)));
-                }
-            }
-            Segment::Statement(statement) => {
-                if statement.limit_ns == 0 {
-                    found.push(format!(
-                        "segment {}: limit_ns is 0; a step ends in some time",
-                        statement.label
-                    ));
-                }
-                let sample = statement.sample.iter();
-                found.extend(sample.flat_map(|sample| sample_problems(&statement.label, sample)));
-            }
-            Segment::Proof { label, proofs } => {
-                found.extend(
-                    proofs
-                        .iter()
-                        .filter(|p| p.table >= tables)
-                        .map(|p| format!("segment {label}: proof of table {} of {tables}", p.table)),
-                );
-            }
-            Segment::Ask { label, operations: asked, .. } => {
-                found.extend(
-                    asked.iter().filter(|o| !known(o)).map(|o| format!("segment {label}: no operation {o}")),
-                );
-            }
-            _ => {}
-        }
-    }
+    found.extend(plan.segments.iter().flat_map(|segment| segment_problems(segment, tables, &known)));
     if plan.record.interval_ns == 0 {
         found.push("record.interval_ns is 0; intervals are at least 1 ms".into());
     }

@@ -5,6 +5,7 @@
 //! one transaction a batch. `on_open` is a statement for every new connection (a driver's own settings).
 //! Look-ups of single keys cost several times a native client's.
 
+mod prepare;
 mod session;
 
 use std::collections::HashMap;
@@ -14,23 +15,16 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use adbc_core::error::{Error as AdbcError, Status};
-use adbc_core::options::{AdbcVersion, IngestMode, OptionDatabase, OptionStatement, OptionValue};
-use adbc_core::{CancelHandle, Connection, Database, Driver, Optionable, Statement};
+use adbc_core::options::{AdbcVersion, OptionDatabase, OptionValue};
+use adbc_core::{CancelHandle, Connection, Database, Driver, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedDatabase, ManagedDriver, ManagedStatement};
-use arrow_schema::SchemaRef;
 
+use self::prepare::Ready;
 use self::session::{collect, AdbcSession};
-use super::extract::{answer_columns, check_way};
-use super::shared::{columns_of, largest_batch, repeat_values, statement_sizes};
 use super::url::Url;
-use super::whole_file::SERVER_FILE;
-use super::{arrow, Answer, Caps, Context, Engine, OpId, Outcome, Session};
+use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use inrush_rows::error::{AfterLimit, Error, TargetFault};
-use inrush_rows::plan::{ColumnPlan, OpKind, OpPlan, Target};
-use inrush_rows::rows::Columns;
-
-/// Parameters of one INSERT of method `multirow`: drivers take them one by one, so that more saves nothing.
-const MULTIROW_PARAMS: usize = 1_024;
+use inrush_rows::plan::{ColumnPlan, Target};
 
 /// How soon a control statement that met a lock is tried again.
 const AGAIN_AFTER: Duration = Duration::from_millis(20);
@@ -177,145 +171,6 @@ fn ask(connection: &mut ManagedConnection, text: &str, running: &Running) -> Res
     answer.map(|(answer, _)| answer)
 }
 
-/// One operation, prepared.
-enum Ready {
-    Ingest {
-        statement: ManagedStatement,
-        schema: SchemaRef,
-        most_rows: Option<usize>,
-    },
-    /// Statements for so many rows at once, largest first; the last takes one.
-    Multirow {
-        sizes: Vec<Multirow>,
-        schema: SchemaRef,
-    },
-    /// The engine reads a file itself.
-    ServerFile {
-        text: String,
-    },
-    Query {
-        statement: ManagedStatement,
-        has_assertions: bool,
-    },
-    Execute {
-        statement: ManagedStatement,
-    },
-    Extract {
-        statement: ManagedStatement,
-        batch: Columns,
-    },
-    /// Its members are operations of their own.
-    Together,
-}
-
-/// An INSERT of so many rows, and the schema of its parameters.
-struct Multirow {
-    rows: usize,
-    statement: ManagedStatement,
-    wide: SchemaRef,
-}
-
-impl Ready {
-    fn new(
-        ctx: &Context,
-        driven: Driven,
-        connection: &mut ManagedConnection,
-        op: OpId,
-    ) -> Result<Ready, Error> {
-        let plan = ctx.op(op);
-        let target = &ctx.plan.target;
-        let prepared = |connection: &mut ManagedConnection, text: &str| {
-            let made = statement(connection, text).and_then(|mut s| s.prepare().map(|()| s));
-            made.map_err(|e| failed(target, text, &e))
-        };
-        Ok(match plan.kind {
-            OpKind::Insert => {
-                let columns = table_columns(ctx, plan)?;
-                let schema = arrow::schema_of(columns);
-                match plan.method.as_str() {
-                    "bulk" => {
-                        let statement = ingest_into(connection, &plan.text);
-                        Ready::Ingest {
-                            statement: statement.map_err(|e| failed(target, &plan.text, &e))?,
-                            schema,
-                            most_rows: (driven.most_rows)(columns),
-                        }
-                    }
-                    "multirow" => {
-                        let most = (MULTIROW_PARAMS / columns.len()).max(1);
-                        let sizes = statement_sizes(most, largest_batch(ctx, op));
-                        let sized = |rows| {
-                            let text = repeat_values(&plan.text, rows)?;
-                            let statement = prepared(connection, &text)?;
-                            Ok(Multirow { rows, statement, wide: arrow::side_by_side(&schema, rows) })
-                        };
-                        Ready::Multirow {
-                            sizes: sizes.into_iter().map(sized).collect::<Result<_, Error>>()?,
-                            schema,
-                        }
-                    }
-                    SERVER_FILE => Ready::ServerFile { text: plan.text.clone() },
-                    other => {
-                        return Err(Error::Plan(format!(
-                            "operation {}: adbc has no method {other}",
-                            plan.name
-                        )))
-                    }
-                }
-            }
-            OpKind::Query => Ready::Query {
-                statement: prepared(connection, &plan.text)?,
-                has_assertions: !plan.holds.is_empty(),
-            },
-            OpKind::Execute => Ready::Execute { statement: prepared(connection, &plan.text)? },
-            OpKind::Extract => {
-                check_way(ctx, op, &target.engine, &["arrow"])?;
-                Ready::Extract {
-                    statement: prepared(connection, &plan.text)?,
-                    batch: answer_columns(ctx, op)?,
-                }
-            }
-            OpKind::Together => Ready::Together,
-        })
-    }
-}
-
-/// A statement that appends batches to `table`, given as `"schema"."table"` or `"table"`.
-fn ingest_into(connection: &mut ManagedConnection, table: &str) -> Result<ManagedStatement, AdbcError> {
-    let mut statement = connection.new_statement()?;
-    let names = unquoted_parts(table);
-    if let [schema, _] = &names[..] {
-        statement.set_option(OptionStatement::TargetDbSchema, schema.as_str().into())?;
-    }
-    let name = names.last().map_or("", String::as_str);
-    statement.set_option(OptionStatement::TargetTable, name.into())?;
-    statement.set_option(OptionStatement::IngestMode, IngestMode::Append.into())?;
-    Ok(statement)
-}
-
-/// The names in `"a"."b"`, without quotes.
-fn unquoted_parts(name: &str) -> Vec<String> {
-    let mut parts = vec![String::new()];
-    let mut quoted = false;
-    let mut chars = name.chars().peekable();
-    while let Some(c) = chars.next() {
-        let last = parts.last_mut().expect("starts with one part");
-        match c {
-            '"' if quoted && chars.peek() == Some(&'"') => last.extend(chars.next()),
-            '"' => quoted = !quoted,
-            '.' if !quoted => parts.push(String::new()),
-            c => last.push(c),
-        }
-    }
-    parts
-}
-
-fn table_columns<'a>(ctx: &'a Context, plan: &OpPlan) -> Result<&'a [ColumnPlan], Error> {
-    columns_of(ctx, plan)?;
-    let table = plan.table.expect("columns_of has found it");
-    Ok(&ctx.plan.tables[table].columns)
-}
-
 fn statement(connection: &mut ManagedConnection, text: &str) -> Result<ManagedStatement, AdbcError> {
     let mut statement = connection.new_statement()?;
     statement.set_sql_query(text)?;
@@ -400,7 +255,7 @@ fn with_password(uri: &str, password: Option<String>) -> String {
 mod tests {
     use adbc_core::error::{Error, Status};
 
-    use super::{is_locked, unquoted_parts};
+    use super::is_locked;
 
     #[test]
     fn a_lock_is_told_from_other_failures() {
@@ -409,11 +264,5 @@ mod tests {
         assert!(says("database table is locked: t"));
         assert!(!says("connection reset by peer"));
         assert!(!says("no such table: padlocks"));
-    }
-
-    #[test]
-    fn a_quoted_name_comes_apart_only_at_dots_outside_of_quotes() {
-        assert_eq!(unquoted_parts(r#""a.b"."c""d""#), ["a.b", "c\"d"]);
-        assert_eq!(unquoted_parts("plain"), ["plain"]);
     }
 }

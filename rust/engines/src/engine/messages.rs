@@ -60,6 +60,14 @@ pub struct Ended {
     pub broken: bool,
 }
 
+/// What came of a call that was read to its end by itself.
+pub struct Came {
+    pub outcome: Outcome,
+    pub rows: u64,
+    pub bytes: u64,
+    pub why: Option<String>,
+}
+
 impl Ended {
     pub fn new(clock: Clock) -> Ended {
         Ended {
@@ -86,6 +94,22 @@ impl Ended {
     pub fn lose(&mut self, ticket: Ticket, outcome: Outcome, rows: u64, bytes: u64, error: &io::Error) {
         self.failures.note(ticket, format!("the connection was lost: {error}"));
         self.done(ticket, outcome, rows, bytes);
+    }
+
+    /// A call has come to its end, or its connection to another one.
+    pub fn came(&mut self, ticket: Ticket, came: io::Result<Came>) {
+        match came {
+            Ok(Came { outcome, rows, bytes, why }) => {
+                if let Some(why) = why {
+                    self.failures.note(ticket, why);
+                }
+                self.done(ticket, outcome, rows, bytes);
+            }
+            Err(error) => {
+                self.broken = true;
+                self.lose(ticket, Outcome::Lost, 0, 0, &error);
+            }
+        }
     }
 
     /// Calls that were not handed over yet.

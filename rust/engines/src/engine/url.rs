@@ -14,6 +14,8 @@ pub use options::Options;
 
 /// What is said of a part that may be a piece of a password.
 const ESCAPES: &str = "in a password write # as %23, / as %2F, ? as %3F, @ as %40 and % as %25";
+const NO_SCHEME: &str = "it does not begin with a scheme, as in postgresql://user@host:port/database";
+const NO_ESCAPE: &str = "a % is not followed by two hex digits, or they make no text; write % itself as %25";
 /// Options of every server's address that name the user and its password.
 const USER: &str = "user";
 const PASSWORD: &str = "password";
@@ -56,11 +58,7 @@ impl std::fmt::Debug for Url {
 impl Url {
     /// Of any scheme. Fails with all that is wrong, without a word of the address.
     pub fn read(text: &str) -> Result<Url, Vec<String>> {
-        let scheme = scheme_of(text).ok_or_else(|| {
-            vec![format!(
-                "it does not begin with a scheme, as in postgresql://user@host:port/database; {ESCAPES}"
-            )]
-        })?;
+        let scheme = scheme_of(text).ok_or_else(|| vec![format!("{NO_SCHEME}; {ESCAPES}")])?;
         let rest = &text[scheme.len() + 3..];
         let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
         let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -94,18 +92,8 @@ impl Url {
                 bare = true;
                 continue;
             };
-            let (name, value) = (decoded(name), decoded(value));
-            if name == PASSWORD {
-                url.guarded = true;
-                if !value.is_empty() || url.password.is_none() {
-                    url.password = Some(value);
-                }
-                continue;
-            }
-            kept.push(pair);
-            match name == USER {
-                true => url.user = value,
-                false => url.options.push((name, value)),
+            if url.take(decoded(name), decoded(value)) {
+                kept.push(pair);
             }
         }
         for written in place.split(',') {
@@ -118,9 +106,7 @@ impl Url {
             problems.push("an option has no value: write name=value, and & in a password as %26".to_owned());
         }
         if broken {
-            let problem =
-                "a % is not followed by two hex digits, or they make no text; write % itself as %25";
-            problems.push(problem.to_owned());
+            problems.push(NO_ESCAPE.to_owned());
         }
         if !problems.is_empty() {
             return Err(problems);
@@ -130,6 +116,22 @@ impl Url {
         url.written_path = if rest.contains('/') { format!("/{path}") } else { String::new() };
         url.behind = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
         Ok(url)
+    }
+
+    /// Takes an option; whether it may be repeated: not where it is the password.
+    fn take(&mut self, name: String, value: String) -> bool {
+        match name.as_str() {
+            PASSWORD => {
+                self.guarded = true;
+                if !value.is_empty() || self.password.is_none() {
+                    self.password = Some(value);
+                }
+                return false;
+            }
+            USER => self.user = value,
+            _ => self.options.push((name, value)),
+        }
+        true
     }
 
     /// `schemes` without `://`; `form` is how a right one is written, for the message.

@@ -1,135 +1,17 @@
-//! Keys of calls: row numbers drawn by a law, and the columns of those rows as parameters.
-//!
-//! A row number costs the same in a table of a thousand rows and of 10^12: nothing here grows with the rows.
+//! Keys of calls: columns of the rows that they draw, as parameters.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use super::{below, draw_at, drawn};
+use super::row_draw::{RowDraw, Share};
+use super::{draw_at, drawn};
 use crate::engine::Ticket;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{KeyLaw, KeyPlan, LogicalType, OpPlan, ParamGen, RowSource, RunPlan};
-use inrush_rows::rows::changes::Changes;
-use inrush_rows::rows::hash::{key, Permutation};
+use inrush_rows::rows::changes::{changes, Changes};
+use inrush_rows::rows::hash::key;
 use inrush_rows::rows::order::Ordered;
-use inrush_rows::rows::Zipf;
 use inrush_rows::rows::{Alone, Generators, Picked, RowGen, Value};
-
-/// Which of how many sessions draws.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Share {
-    pub session: u64,
-    pub sessions: u64,
-}
-
-impl Share {
-    /// Of a session that is alone.
-    pub const WHOLE: Share = Share { session: 0, sessions: 1 };
-}
-
-/// Row numbers of one table, drawn by a law: a function of (law, seed, draw).
-#[derive(Debug, Clone)]
-pub struct RowDraw {
-    first: u64,
-    rows: u64,
-    law: Law,
-}
-
-#[derive(Debug, Clone)]
-enum Law {
-    Uniform,
-    Zipf {
-        zipf: Zipf,
-        order: Permutation,
-    },
-    HotSet {
-        /// Draws below it are of the hot rows.
-        below: u64,
-        hot: u64,
-        order: Permutation,
-    },
-    EachOnce {
-        order: Permutation,
-    },
-}
-
-impl RowDraw {
-    /// `order_seed` decides which rows are drawn often: the same for all operations on rows of one table.
-    pub fn new(plan: &KeyPlan, order_seed: u64, share: Share) -> Result<RowDraw, Error> {
-        let refuse = |why: String| Err(Error::Plan(format!("keys: {why}")));
-        let (first, rows) = (plan.first_row, plan.rows);
-        if rows == 0 || first.checked_add(rows).is_none() {
-            return refuse(format!("{rows} rows from row {first} on; at least one, below 2^64"));
-        }
-        let order = || Permutation::new(order_seed, rows);
-        let law = match plan.by {
-            KeyLaw::Uniform {} => Law::Uniform,
-            KeyLaw::Zipf { exponent } if exponent > 0.0 && exponent <= 10.0 && rows <= 1 << 53 => {
-                Law::Zipf { zipf: Zipf::new(rows, exponent), order: order() }
-            }
-            KeyLaw::Zipf { exponent } => {
-                return refuse(format!(
-                    "zipf over {rows} rows, exponent {exponent}; above 0 up to 10, 2^53 rows"
-                ))
-            }
-            KeyLaw::HotSet { draws_ppm, rows_ppm } => {
-                if draws_ppm > 1_000_000 || rows_ppm > 1_000_000 {
-                    return refuse(format!(
-                        "hot_set of {draws_ppm} and {rows_ppm} ppm; shares end at 1,000,000"
-                    ));
-                }
-                let hot =
-                    ((u128::from(rows) * u128::from(rows_ppm)).div_ceil(1_000_000) as u64).clamp(1, rows);
-                let share = (1u128 << 64) * u128::from(draws_ppm) / 1_000_000;
-                // All rows are hot, or all draws: there is no rest to draw from.
-                let below = if hot == rows { u64::MAX } else { share.min(u128::from(u64::MAX)) as u64 };
-                Law::HotSet { below, hot, order: order() }
-            }
-            KeyLaw::EachOnce {} => Law::EachOnce { order: order() },
-            KeyLaw::OwnRange {} => {
-                if share.sessions > rows {
-                    return refuse(format!(
-                        "own_range of {} sessions in {rows} rows; a row each at least",
-                        share.sessions
-                    ));
-                }
-                let from = |session: u64| {
-                    (u128::from(rows) * u128::from(session) / u128::from(share.sessions)) as u64
-                };
-                let (from, to) = (from(share.session), from(share.session + 1));
-                return Ok(RowDraw { first: first + from, rows: to - from, law: Law::Uniform });
-            }
-        };
-        Ok(RowDraw { first, rows, law })
-    }
-
-    /// The row of a draw: `draw` is uniform in 64 bits.
-    #[inline]
-    pub fn row(&self, draw: u64) -> u64 {
-        let place = match &self.law {
-            Law::Uniform | Law::EachOnce { .. } => below(draw, self.rows),
-            Law::Zipf { zipf, order } => order.at(zipf.at(draw, 0) - 1),
-            Law::HotSet { below: limit, hot, order } => {
-                let inside = drawn(draw);
-                order.at(if draw < *limit || *hot == self.rows {
-                    below(inside, *hot)
-                } else {
-                    hot + below(inside, self.rows - hot)
-                })
-            }
-        };
-        self.first + place
-    }
-
-    /// The row of draw number `turn` of the operation, by its turn alone or drawn.
-    #[inline]
-    fn of_turn(&self, turn: u64, draw: impl FnOnce() -> u64) -> u64 {
-        match &self.law {
-            Law::EachOnce { order } => self.first + order.at(turn % self.rows),
-            _ => self.row(draw()),
-        }
-    }
-}
 
 /// What is wrong with the keys of an operation, before anything is made.
 pub fn key_problems(plan: &RunPlan, op: &OpPlan) -> Vec<String> {
@@ -396,6 +278,56 @@ impl SessionKeys {
             }
         }
     }
+}
+
+/// The parameters of an operation that are of rows of tables: a set for each table and law.
+pub(super) fn key_sets(generators: &Generators, operation: &OpPlan) -> Result<Vec<Arc<KeySet>>, Error> {
+    let refuse = |why: String| Error::Plan(format!("operation {}: {why}", operation.name));
+    // (rows, its parameters): those of the plan by their place, those of series by their table.
+    type Params<'a> = Vec<(usize, u64, &'a str)>;
+    let mut stated: Vec<Params> = operation.keys.iter().map(|_| Vec::new()).collect();
+    let mut of_series: BTreeMap<usize, Params> = BTreeMap::new();
+    for (place, param) in operation.params.iter().enumerate() {
+        match &param.gen {
+            ParamGen::Changed { keys, column } => stated
+                .get_mut(*keys)
+                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
+                .push((place, 0, column)),
+            ParamGen::Key { keys, draw, column } => stated
+                .get_mut(*keys)
+                .ok_or_else(|| refuse(format!("parameter {}: there are no keys {keys}", param.name)))?
+                .push((place, u64::from(*draw), column)),
+            // Each draws for itself, also where two are of one table.
+            ParamGen::OfSeries { table, column } => {
+                of_series.entry(*table).or_default().push((place, place as u64, column))
+            }
+            _ => {}
+        }
+    }
+    let mut found = Vec::new();
+    for (plan, params) in operation.keys.iter().zip(&stated).filter(|(_, params)| !params.is_empty()) {
+        let mut set = KeySet::new(generators, plan, params).map_err(|e| refuse(e.to_string()))?;
+        if changes(operation) {
+            let of = Changes::of(generators.plan(), plan.table).map_err(refuse)?;
+            let of = of.expect("this operation changes rows of it");
+            let changed = |place: &usize| matches!(operation.params[*place].gen, ParamGen::Changed { .. });
+            let places: Vec<usize> = (0..operation.params.len()).filter(changed).collect();
+            set = set.changing(of, &places).map_err(|e| refuse(e.to_string()))?;
+        }
+        let nullable =
+            |column: &str| set.generator().position(column).is_some_and(|c| set.generator().is_nullable(c));
+        // What is written may be NULL.
+        let by = params.iter().find(|(_, _, column)| operation.does.is_none() && nullable(column));
+        if let Some((_, _, column)) = by {
+            return Err(refuse(format!("keys: column {column} can be NULL, which no row is found by")));
+        }
+        found.push(Arc::new(set));
+    }
+    for (table, params) in &of_series {
+        let set = KeySet::of_series(generators, *table, params).map_err(|e| refuse(e.to_string()))?;
+        found.push(Arc::new(set));
+    }
+    Ok(found)
 }
 
 /// As it is stored.

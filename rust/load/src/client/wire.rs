@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use super::Shared;
 use crate::frame::{self, Ack, ChunkHead, Frame, Message, Reached};
 use crate::link::{unreachable_server, Link, LinkPlan, NO_SERVER};
-use crate::server::lock;
 use crate::wire::{Reader, Writer};
 use crate::EventSender;
 use inrush_rows::error::Error;
@@ -71,8 +70,8 @@ impl Wire {
     /// bytes: of the file, behind this chunk.
     pub fn send(&mut self, head: &ChunkHead, body: &[u8], bytes: u64) -> Result<(), Error> {
         self.sent += 1;
-        lock(&self.heard.bytes).insert((head.file, head.chunk), bytes);
-        let sent = frame::send_chunk(&mut *lock(&self.out), head, body);
+        self.heard.bytes.lock().unpoisoned().insert((head.file, head.chunk), bytes);
+        let sent = frame::send_chunk(&mut *self.out.lock().unpoisoned(), head, body);
         sent.map_err(|e| self.why(&e))
     }
 
@@ -97,7 +96,7 @@ impl Wire {
     pub fn finish(self, event_sender: &EventSender) -> Result<(), Error> {
         self.stored(event_sender)?;
         // The server may be gone already: everything is stored, and it knew.
-        let _ = frame::send_message(&mut *lock(&self.out), &Message::End);
+        let _ = frame::send_message(&mut *self.out.lock().unpoisoned(), &Message::End);
         Ok(())
     }
 
@@ -119,7 +118,7 @@ impl Wire {
 impl Drop for Wire {
     fn drop(&mut self) {
         // Ends the listening thread, whatever it waits for.
-        lock(&self.out).get_ref().shutdown();
+        self.out.lock().unpoisoned().get_ref().shutdown();
         if let Some(ears) = self.ears.take() {
             let _ = ears.join();
         }
@@ -146,8 +145,8 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
             }
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
-        acks.iter().for_each(|ack| count(ack, &mut lock(&heard.bytes), shared));
-        let mut state = lock(&heard.state);
+        acks.iter().for_each(|ack| count(ack, &mut heard.bytes.lock().unpoisoned(), shared));
+        let mut state = heard.state.lock().unpoisoned();
         state.0 += acks.len() as u64;
         let ended = failed.is_some();
         state.1 = failed.or(state.1.take());

@@ -143,9 +143,7 @@ pub fn push_json(list: &mut ListValues, item: LogicalType, text: &str) -> Option
             list.push_null_item();
             continue;
         }
-        if !list.present.is_empty() {
-            list.present.push(1);
-        }
+        list.mark_present();
         match (&mut *list.items, item) {
             (Values::I32(v), LogicalType::Bool) => v.push(i32::from(value.as_bool()?)),
             (Values::I32(v), item) => v.push(i32::try_from(within(item, value.as_i64()?)?).ok()?),

@@ -216,9 +216,7 @@ pub fn unpack(packed: &[u8], batch: &mut Columns) -> Option<()> {
             column.push_null(rows_before);
             continue;
         }
-        if !column.present.is_empty() {
-            column.present.push(1);
-        }
+        column.mark_present();
         match &mut column.values {
             Values::I32(v) => v.push(i32::from_le_bytes(taken(&mut rest)?)),
             Values::I64(v) => v.push(i64::from_le_bytes(taken(&mut rest)?)),

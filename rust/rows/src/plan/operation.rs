@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Directives, DumpPlan, LogicalType};
+use super::{Directives, DumpPlan, LogicalType, RowCall};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -46,6 +46,16 @@ pub struct OpPlan {
     pub deadline_ns: u64,
 }
 
+impl OpPlan {
+    /// The table and the series whose rows its answers are looked at for.
+    pub fn watched(&self) -> Option<(usize, u64)> {
+        self.holds.iter().find_map(|assertion| match assertion {
+            Assertion::Freshness { table, series } => Some((*table, *series)),
+            _ => None,
+        })
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OpKind {
@@ -57,18 +67,6 @@ pub enum OpKind {
     Execute,
     /// A query whose rows are looked at as they come, and not kept.
     Extract,
-}
-
-/// Calls by key: a read is a query, the others are executes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RowCall {
-    Read,
-    Insert,
-    Update,
-    /// An update where the row is there, else an insert.
-    Write,
-    Delete,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -1,8 +1,18 @@
-//! Calls by key that are no statement ([`RecordCall`]), and what `ndb` is asked off the clock, which has no language.
+//! What calls by key do ([`RowCall`]), those that are no statement ([`RecordCall`]), and what `ndb` is asked off the clock, which has no language.
 
 use serde::{Deserialize, Serialize};
 
-use super::RowCall;
+/// Calls by key: a read is a query, the others are executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RowCall {
+    Read,
+    Insert,
+    Update,
+    /// An update where the row is there, else an insert.
+    Write,
+    Delete,
+}
 
 /// What each call of an operation does with a row, or with several of one table. `ndb` and `null:record` take all calls by
 /// key so, `valkey` those that set a whole row.

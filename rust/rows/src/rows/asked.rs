@@ -3,8 +3,9 @@
 use super::alone::Alone;
 use super::columns::Value;
 use super::generate::RowGen;
-use super::index::{same_value, SeriesIndex};
+use super::index::SeriesIndex;
 use super::picked::Picked;
+use super::value_bits::same_value;
 use crate::plan::TablePlan;
 
 /// The keys that a call names: one value of every key column, or lists of them that go side by side.

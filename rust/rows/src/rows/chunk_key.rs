@@ -7,6 +7,7 @@ use super::columns::Value;
 use super::compile::ColumnGenerator;
 use super::integers::IntGenerator;
 use super::text::{read_parts, Part, TextGenerator};
+use super::value_bits::bits_of;
 use crate::plan::{ChunkPart, LogicalType};
 
 /// A column that holds whole keys: what it reads them by.
@@ -49,7 +50,7 @@ impl ChunkKey {
     /// The row that has it; None: no row.
     pub(super) fn row(&self, ty: LogicalType, value: &Value) -> Option<u64> {
         match (&self.spelled, value) {
-            (Spelled::Number, _) => self.files.row_of(Key::of_packed(super::index::bits_of(ty, value)?)),
+            (Spelled::Number, _) => self.files.row_of(Key::of_packed(bits_of(ty, value)?)),
             (Spelled::Text { parts, fields }, Value::Text(text)) => {
                 let mut key = Key { scan: 0, letter: 0, frame: 0, source: 0 };
                 let mut fields = fields.iter();

@@ -139,6 +139,14 @@ impl ListValues {
         self.present.is_empty() || self.present[item] == 1
     }
 
+    /// The next item is there.
+    #[inline]
+    pub fn mark_present(&mut self) {
+        if !self.present.is_empty() {
+            self.present.push(1);
+        }
+    }
+
     /// Appends a NULL to the list that is being written.
     pub fn push_null_item(&mut self) {
         self.present.resize(self.items.count(), 1);
@@ -290,6 +298,14 @@ impl Values {
 impl Column {
     pub fn new(name: impl Into<String>, ty: LogicalType) -> Column {
         Column { name: name.into(), ty, values: Values::for_type(ty), present: Vec::new() }
+    }
+
+    /// The next value is there.
+    #[inline]
+    pub fn mark_present(&mut self) {
+        if !self.present.is_empty() {
+            self.present.push(1);
+        }
     }
 
     /// Appends a NULL; the first one marks the `rows_before` it as present.

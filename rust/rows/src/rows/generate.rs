@@ -1,18 +1,19 @@
 //! Rows of a table as functions of (seed, stream, row): any row can be made again, alone, anywhere.
 
 mod filled;
+mod ready;
 
 use std::sync::Arc;
 
 use filled::{narrow, prepare, presence, reserve, zero_nulls};
+use ready::{ready, remember, sources_first, Ready};
 
 use super::alone::Alone;
 use super::chunk_files::ChunkFiles;
 use super::columns::{Column, Columns, Value, Values};
-use super::compile::{problems, share, ColumnGenerator, CompiledColumn, Setting, MAX_NARROW_SOURCES};
-use super::hash::{hash, key};
+use super::compile::{problems, ColumnGenerator, Setting, MAX_NARROW_SOURCES};
+use super::hash::hash;
 use super::integers::{Chunk, IntGenerator, Sources, CHUNK, FEW};
-use super::not_finite::NotFiniteShares;
 use super::order::Ordered;
 use super::places::Places;
 use super::remembered::Room;
@@ -32,20 +33,6 @@ pub struct RowGen {
     level: Level,
 }
 
-struct Ready {
-    name: String,
-    ty: LogicalType,
-    compiled: CompiledColumn,
-    null: Option<Null>,
-    not_finite: Option<NotFiniteShares>,
-}
-
-struct Null {
-    key: u64,
-    /// In 2^-32.
-    below: u64,
-}
-
 impl RowGen {
     /// Errors: every problem of the table's generators at once, as `Error::Plan`.
     pub fn new(table: &TablePlan, seed: u64, epoch_ns: i64) -> Result<RowGen, Error> {
@@ -59,15 +46,7 @@ impl RowGen {
             return Err(Error::Plan(problems.join("\n")));
         }
         let setting = Setting::new(table, seed, epoch_ns).map_err(Error::Plan)?;
-        let mut columns = Vec::with_capacity(table.columns.len());
-        for (at, plan) in table.columns.iter().enumerate() {
-            let compiled = setting.column(at).map_err(Error::Plan)?;
-            let below = share("null_ppm", plan.null_ppm).map_err(Error::Plan)?;
-            let null_key = key(seed, &[&table.stream, &plan.name, "null"]);
-            let null = (below > 0).then_some(Null { key: null_key, below });
-            let not_finite = NotFiniteShares::of(table, plan, seed).map_err(Error::Plan)?;
-            columns.push(Ready { name: plan.name.clone(), ty: plan.ty, compiled, null, not_finite });
-        }
+        let mut columns = ready(&setting).map_err(Error::Plan)?;
         remember(&mut columns, setting.series, room);
         let order = sources_first(&columns);
         let Setting { series, ordered, chunk_files, .. } = setting;
@@ -361,46 +340,4 @@ impl RowGen {
         }
         int_generator.fill(self.level, chunk, &Sources { columns, rows, wide: &wide }, out);
     }
-}
-
-/// Counters keep what they draw by series while there is room; what grows with one keeps the same.
-fn remember(columns: &mut [Ready], series: u64, mut room: Room) {
-    for column in columns.iter_mut() {
-        if let ColumnGenerator::Integers { int_generator: IntGenerator::Counter(counter), .. } =
-            &mut column.compiled.column_generator
-        {
-            counter.remember(series, &mut room);
-        }
-    }
-    for c in 0..columns.len() {
-        let ColumnGenerator::Integers { int_generator: IntGenerator::Excess { of, .. }, .. } =
-            &columns[c].compiled.column_generator
-        else {
-            continue;
-        };
-        let ColumnGenerator::Integers { int_generator: IntGenerator::Counter(source), .. } =
-            &columns[*of].compiled.column_generator
-        else {
-            continue;
-        };
-        let remembered = source.remembered.clone();
-        if let ColumnGenerator::Integers { int_generator: IntGenerator::Excess { excess, .. }, .. } =
-            &mut columns[c].compiled.column_generator
-        {
-            excess.counter.remembered = remembered;
-        }
-    }
-}
-
-/// Depth first; `problems` has refused circles.
-fn sources_first(columns: &[Ready]) -> Vec<usize> {
-    fn visit(c: usize, columns: &[Ready], order: &mut Vec<usize>) {
-        if !order.contains(&c) {
-            columns[c].compiled.sources.iter().for_each(|&source| visit(source, columns, order));
-            order.push(c);
-        }
-    }
-    let mut order = Vec::with_capacity(columns.len());
-    (0..columns.len()).for_each(|c| visit(c, columns, &mut order));
-    order
 }

@@ -7,16 +7,15 @@ use std::sync::Arc;
 use super::chunk_key::ChunkKey;
 use super::columns::Value;
 use super::compile::ColumnGenerator;
-use super::digest::hash_bytes;
 use super::generate::RowGen;
 use super::hash::mix;
 use super::integers::{period_and_phase, IntGenerator, TimeBy};
 use super::order::Ordered;
 use super::text::TextGenerator;
 use super::uuids::Uuids;
+use super::value_bits::bits_of;
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
-use crate::types::hex::hex_bytes;
 use crate::types::uuid::uuid_bytes;
 
 /// Finds rows of one generator by the values of its identity columns; 16 bytes per series.
@@ -194,11 +193,6 @@ fn is_below(ordered: &Ordered, number: u64, below: u64) -> bool {
             .is_some_and(|row| row < below)
 }
 
-/// Whether both are the same value of a column of type `ty`, whatever types they came back in.
-pub(super) fn same_value(ty: LogicalType, a: &Value, b: &Value) -> bool {
-    bits_of(ty, a).is_some_and(|bits| bits_of(ty, b) == Some(bits))
-}
-
 /// Place of a series among `series`, by the values of its keys.
 fn series_of<'v>(
     keys: &[Keyed],
@@ -311,32 +305,6 @@ fn key_hash(keys: &[Keyed], bits: impl Fn(usize) -> Option<u64>) -> Option<u64> 
             _ => bits,
         };
         Some(mix(hash ^ mix(stays)))
-    })
-}
-
-/// The value as 64 bits, whatever type the engine gave it back in; None for NULL and what has no such form.
-///
-/// Engines that keep times as numbers keep the column's own unit.
-pub(super) fn bits_of(ty: LogicalType, value: &Value) -> Option<u64> {
-    Some(match (value, ty) {
-        (Value::TimeUs(us), LogicalType::TimeMs) => (us % 1000 == 0).then_some(us / 1000)? as u64,
-        (Value::TimeMs(ms), LogicalType::TimeUs) => ms.checked_mul(1000)? as u64,
-        (Value::Bool(b), _) => *b as u64,
-        (Value::I64(v), LogicalType::Decimal) => hash_bytes(v.to_string().as_bytes()),
-        (Value::I64(v) | Value::TimeMs(v) | Value::TimeUs(v), _) => *v as u64,
-        (Value::U64(v), _) => *v,
-        (Value::Text(text), LogicalType::Blob) => hash_bytes(&hex_bytes(text.as_bytes())?),
-        (Value::Text(text), ty) => match ty.forms() {
-            None => hash_bytes(text.as_bytes()),
-            // Whichever spelling the engine gives.
-            Some(forms) => {
-                let mut form = Vec::with_capacity(forms.longest);
-                (forms.push)(text.as_bytes(), &mut form)?;
-                hash_bytes(&form)
-            }
-        },
-        (Value::F64(v), _) => v.to_bits(),
-        (Value::Null | Value::ListF64(_) | Value::ListI64(_) | Value::List(_), _) => return None,
     })
 }
 

@@ -9,7 +9,7 @@ use super::hash::{hash, scale};
 use super::integers::{foreign_places, with_foreign_chunk, Chunk, Draw, IntGenerator, Sources};
 use super::simd::Level;
 use super::uuids::Uuids;
-use crate::plan::{LogicalType, Per};
+use crate::plan::LogicalType;
 use crate::types::uuid::uuid_text;
 
 /// Characters of a UUID.
@@ -116,29 +116,25 @@ impl TextGenerator {
                 }
             }
             TextGenerator::Random { draw, min, range, alphabet } => {
-                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
-                for (i, &index) in index.iter().enumerate() {
+                for (i, &index) in draw.index(chunk).iter().enumerate() {
                     push(i, &mut |bytes| random_text(hash(draw.key, index), *min, *range, alphabet, bytes));
                 }
             }
             TextGenerator::Bytes { draw, min, range } => {
-                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
-                for (i, &index) in index.iter().enumerate() {
+                for (i, &index) in draw.index(chunk).iter().enumerate() {
                     push(i, &mut |bytes| random_bytes(hash(draw.key, index), *min, *range, bytes));
                 }
             }
             TextGenerator::Between { draw, from, range, ty } => {
-                let index = if draw.per == Per::Row { chunk.rows } else { chunk.place() };
                 let write =
                     ty.forms().and_then(|forms| forms.counted.as_ref()).expect("it was compiled").write;
-                for (i, &index) in index.iter().enumerate() {
+                for (i, &index) in draw.index(chunk).iter().enumerate() {
                     let number = from + scale(hash(draw.key, index), *range) as i64;
                     push(i, &mut |bytes| write(number, bytes));
                 }
             }
             TextGenerator::Document(documents) => {
-                let index = if documents.draw.per == Per::Row { chunk.rows } else { chunk.place() };
-                for (i, &index) in index.iter().enumerate() {
+                for (i, &index) in documents.draw.index(chunk).iter().enumerate() {
                     push(i, &mut |bytes| documents.write(index, bytes));
                 }
             }

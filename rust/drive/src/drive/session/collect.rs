@@ -81,6 +81,53 @@ impl Worker<'_> {
     }
 
     fn finish(&mut self, flight: Flight, place: Place, done: Done, oldest: bool) {
+        let (mut outcome, message) = self.judge(&flight, place, &done);
+        // An answer that came is no timeout, wrong or not.
+        if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
+            outcome = Outcome::Timeout;
+        }
+        let is_insert = self.ops[flight.at].is_insert;
+        let rows = if is_insert { flight.rows } else { done.rows };
+        let bytes = self.role.batch.as_ref().and_then(|b| b.file_bytes(flight.ticket)).unwrap_or(done.bytes);
+        let behind = self.record(&flight, done.done_ns, outcome, rows, bytes);
+        let (times, lingers) = (flight.times(done.done_ns), self.lingers(&flight));
+        let work = &mut self.ops[flight.at];
+        if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
+            if let Some(answer) = self.session.answer(done.ticket) {
+                let (queues, recorder) = (self.role.queues, &mut self.recorder);
+                if freshness.look(answer, done.done_ns, queues, recorder, work.slot) && lingers {
+                    recorder.saw_after_the_end(work.slot, times);
+                }
+            }
+        }
+        if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
+            self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
+        }
+        if outcome == Outcome::Ok {
+            self.published.rows += rows;
+            self.live.rows.store(self.published.rows, Relaxed);
+            self.failures_in_a_row = 0;
+            if let (Some(batch), true) = (&self.role.batch, is_insert) {
+                self.role.counts[batch.table].acknowledge(rows);
+                if let Some(sample_log) = self.role.queue.kept() {
+                    sample_log.stored(flight.ticket, rows, times, behind);
+                }
+                self.keep_stored(&flight, place, done.done_ns, batch.file_bytes(flight.ticket).is_some());
+            }
+        } else {
+            let slot = work.slot;
+            let is_lost = done.outcome == Outcome::Lost;
+            let message = message.or_else(|| self.session.failure(done.ticket));
+            if is_lost {
+                self.leave_open(flight, place);
+            }
+            self.fail(slot, outcome, is_lost, done.done_ns, message);
+        }
+    }
+
+    /// How the call ended by its own answer, and why where that is not how the engine says it did.
+    #[inline]
+    fn judge(&mut self, flight: &Flight, place: Place, done: &Done) -> (Outcome, Option<String>) {
         let work = &mut self.ops[flight.at];
         let (mut outcome, mut message) = (done.outcome, None);
         if outcome == Outcome::Ok && work.is_judged {
@@ -118,54 +165,20 @@ impl Worker<'_> {
             let row = self.flights.kept(place).change.row;
             self.role.counts[table].touched().inspect(|touched| touched.ledger.undone(row));
         }
-        // An answer that came is no timeout, wrong or not.
-        if self.live.was_cancelled(done.outcome != Outcome::Ok, oldest) {
-            outcome = Outcome::Timeout;
+        (outcome, message)
+    }
+
+    /// What the proof, and a load of files, know of a batch that was stored.
+    #[inline]
+    fn keep_stored(&mut self, flight: &Flight, place: Place, done_ns: Ns, is_file: bool) {
+        if is_file {
+            let (file, session, sent_ns) = (flight.ticket, self.number, flight.sent);
+            self.loaded.push(Loaded { file, session, sent_ns, done_ns });
         }
-        let rows = if work.is_insert { flight.rows } else { done.rows };
-        let bytes = self.role.batch.as_ref().and_then(|b| b.file_bytes(flight.ticket)).unwrap_or(done.bytes);
-        let behind = self.record(&flight, done.done_ns, outcome, rows, bytes);
-        let (times, lingers) = (flight.times(done.done_ns), self.lingers(&flight));
-        let work = &mut self.ops[flight.at];
-        if let (Some(freshness), Outcome::Ok) = (&mut work.freshness, outcome) {
-            if let Some(answer) = self.session.answer(done.ticket) {
-                let (queues, recorder) = (self.role.queues, &mut self.recorder);
-                if freshness.look(answer, done.done_ns, queues, recorder, work.slot) && lingers {
-                    recorder.saw_after_the_end(work.slot, times);
-                }
-            }
-        }
-        if let (Some(first_ns), Outcome::Ok) = (work.extract.as_ref().and_then(|e| e.first_ns()), outcome) {
-            self.recorder.first_row(work.slot, first_ns.saturating_sub(flight.due));
-        }
-        if outcome == Outcome::Ok {
-            self.published.rows += rows;
-            self.live.rows.store(self.published.rows, Relaxed);
-            self.failures_in_a_row = 0;
-            if let (Some(batch), true) = (&self.role.batch, work.is_insert) {
-                self.role.counts[batch.table].acknowledge(rows);
-                if batch.file_bytes(flight.ticket).is_some() {
-                    let (file, session) = (flight.ticket, self.number);
-                    let (sent_ns, done_ns) = (flight.sent, done.done_ns);
-                    self.loaded.push(Loaded { file, session, sent_ns, done_ns });
-                }
-                if let Some(sample_log) = self.role.queue.kept() {
-                    sample_log.stored(flight.ticket, rows, times, behind);
-                }
-                match (&mut self.stored, self.flights.kept(place).proof.take()) {
-                    (Some(stored), Some(proof)) => stored.merge(&proof),
-                    (stored @ None, proof) => *stored = proof.map(|proof| *proof),
-                    (Some(_), None) => {}
-                }
-            }
-        } else {
-            let slot = work.slot;
-            let is_lost = done.outcome == Outcome::Lost;
-            let message = message.or_else(|| self.session.failure(done.ticket));
-            if is_lost {
-                self.leave_open(flight, place);
-            }
-            self.fail(slot, outcome, is_lost, done.done_ns, message);
+        match (&mut self.stored, self.flights.kept(place).proof.take()) {
+            (Some(stored), Some(proof)) => stored.merge(&proof),
+            (stored @ None, proof) => *stored = proof.map(|proof| *proof),
+            (Some(_), None) => {}
         }
     }
 

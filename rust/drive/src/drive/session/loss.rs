@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use super::flights::{Flight, Place};
 use super::Worker;
-use crate::drive::work::{Live, RoleWork};
+use crate::drive::live::Live;
+use crate::drive::work::RoleWork;
 use crate::proof::Unanswered;
 use inrush_engines::engine::{Ns, OpId, Outcome, Session};
 use inrush_rows::error::{Error, TargetFault};

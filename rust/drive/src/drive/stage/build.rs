@@ -33,31 +33,8 @@ pub fn roles<'a>(
         let page = chosen.iter().copied().find(|&op| plan.operations[op].kind == OpKind::Together);
         let ops = match page {
             Some(op) if chosen.len() == 1 => members(drive_target.context, op)?,
-            Some(op) => {
-                let name = &plan.operations[op].name;
-                return Err(Error::Plan(format!(
-                    "role {}: {name} is a page and cannot be mixed with others",
-                    role.name
-                )));
-            }
+            Some(op) => return Err(mixed_page(role, &plan.operations[op].name)),
             None => chosen,
-        };
-        let batch = match role.work {
-            Work::Rows { table, first_row, rows, batch_rows, ref dump, ref input } => Some(Batch {
-                source: Source::of(
-                    &generators,
-                    table,
-                    batch_rows,
-                    role.sessions,
-                    dump.as_deref(),
-                    input.as_ref(),
-                )?,
-                table,
-                first_row,
-                rows,
-                batch_rows,
-            }),
-            _ => None,
         };
         let threads = role.sessions as usize * if page.is_some() { ops.len() } else { 1 };
         let deadline_ns =
@@ -70,7 +47,7 @@ pub fn roles<'a>(
                 queues,
                 mix,
                 counts: drive_target.counts,
-                batch,
+                batch: batch(role, &generators)?,
                 engine: drive_target.engine,
                 clock: drive_target.context.clock,
                 name: &role.name,
@@ -97,6 +74,19 @@ pub fn roles<'a>(
         first_thread += threads;
     }
     Ok(stages)
+}
+
+fn batch(role: &RolePlan, generators: &Arc<Generators>) -> Result<Option<Batch>, Error> {
+    let Work::Rows { table, first_row, rows, batch_rows, ref dump, ref input } = role.work else {
+        return Ok(None);
+    };
+    let (dump, input) = (dump.as_deref(), input.as_ref());
+    let source = Source::of(generators, table, batch_rows, role.sessions, dump, input)?;
+    Ok(Some(Batch { source, table, first_row, rows, batch_rows }))
+}
+
+fn mixed_page(role: &RolePlan, page: &str) -> Error {
+    Error::Plan(format!("role {}: {page} is a page and cannot be mixed with others", role.name))
 }
 
 /// Whether its rows are read from files. What of them has no answer is no range of the generator's rows, which a proof could

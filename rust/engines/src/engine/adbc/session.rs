@@ -8,7 +8,8 @@ use adbc_core::{Connection, Optionable, Statement};
 use adbc_driver_manager::{ManagedConnection, ManagedStatement};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 
-use super::{cancel, failed, is_locked, set_running, statement, Driven, Multirow, Ready, Running};
+use super::prepare::{Multirow, Ready};
+use super::{cancel, failed, is_locked, set_running, statement, Driven, Running};
 use crate::engine::extract::{Extraction, Sink, BATCH_ROWS};
 use crate::engine::shared::{clear, empty_like, value_bytes};
 use crate::engine::whole_file::at_path;
@@ -31,6 +32,13 @@ struct Failed {
 impl From<AdbcError> for Failed {
     fn from(error: AdbcError) -> Failed {
         Failed { error, unusable: false, wrong: false }
+    }
+}
+
+impl Failed {
+    /// A value came back that was never stored, or rows that were not asked for.
+    fn wrong(message: String) -> Failed {
+        Failed { wrong: true, ..AdbcError::with_message_and_status(message, Status::InvalidData).into() }
     }
 }
 
@@ -185,43 +193,26 @@ impl AdbcSession {
                     Some(most) if batch.num_rows() > most => statement.bind_stream(parts(batch, most))?,
                     _ => statement.bind(batch.clone())?,
                 }
-                let mut ingest = || statement.execute_update().map(drop);
-                if self.driven.ingest_is_atomic || self.begun {
-                    ingest()?;
-                } else {
-                    in_transaction(&mut self.connection, ingest)?;
-                }
+                let is_whole = self.driven.ingest_is_atomic || self.begun;
+                whole(&mut self.connection, is_whole, || statement.execute_update().map(drop))?;
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::Multirow { sizes, .. }, Work::Rows { columns, payload }) => {
-                let running = &self.running;
-                let mut insert = || {
+                whole(&mut self.connection, self.begun, || {
                     for (k, row) in parcel::<Vec<(usize, RecordBatch)>>(payload) {
                         let statement = &mut sizes[*k].statement;
-                        set_running(running, Some(statement.get_cancel_handle()));
+                        set_running(&self.running, Some(statement.get_cancel_handle()));
                         statement.bind(row.clone())?;
                         statement.execute_update()?;
                     }
                     Ok(())
-                };
-                if self.begun {
-                    insert()?;
-                } else {
-                    in_transaction(&mut self.connection, insert)?;
-                }
+                })?;
                 Ok((columns.rows as u64, value_bytes(columns)))
             }
             (Ready::ServerFile { text }, Work::Rows { payload, .. }) => {
                 let mut statement = statement(&mut self.connection, &at_path(text, &payload.bytes, false))?;
                 set_running(&self.running, Some(statement.get_cancel_handle()));
-                match statement.execute_update()?.and_then(|rows| u64::try_from(rows).ok()) {
-                    Some(rows) if rows != payload.rows => {
-                        let message = format!("{rows} rows were stored of {} in the file", payload.rows);
-                        let error = AdbcError::with_message_and_status(message, Status::InvalidData);
-                        Err(Failed { wrong: true, ..error.into() })
-                    }
-                    _ => Ok((payload.rows, 0)),
-                }
+                whole_file(&mut statement, payload.rows).map(|()| (payload.rows, 0))
             }
             (Ready::Query { statement, has_assertions }, Work::Params(values)) => {
                 set_running(&self.running, Some(statement.get_cancel_handle()));
@@ -279,6 +270,28 @@ fn split(batch: &RecordBatch, sizes: &[Multirow]) -> Vec<(usize, RecordBatch)> {
     parts
 }
 
+/// Stores all or nothing: in a transaction of its own, unless the work is whole without.
+fn whole(
+    connection: &mut ManagedConnection,
+    is_whole: bool,
+    mut work: impl FnMut() -> Result<(), AdbcError>,
+) -> Result<(), Failed> {
+    match is_whole {
+        true => Ok(work()?),
+        false => in_transaction(connection, work),
+    }
+}
+
+/// Stores a file of so many rows.
+fn whole_file(statement: &mut ManagedStatement, rows: u64) -> Result<(), Failed> {
+    match statement.execute_update()?.and_then(|stored| u64::try_from(stored).ok()) {
+        Some(stored) if stored != rows => {
+            Err(Failed::wrong(format!("{stored} rows were stored of {rows} in the file")))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// All rows or none. Autocommit comes back in every case, for what this session does next.
 ///
 /// A connection that can be brought to neither end is lost: rows of the next call would join those of this one.
@@ -306,12 +319,8 @@ fn bind_values(statement: &mut ManagedStatement, values: &[Value]) -> Result<(),
 /// Rows and bytes of an answer, handed over batch by batch as the driver gives them.
 fn extract(reader: Reader, like: &mut Columns, sink: &mut dyn Sink) -> Result<(u64, u64), Failed> {
     let (given, wanted) = (reader.schema().fields().len(), like.columns.len());
-    let wrong = |message: String| Failed {
-        wrong: true,
-        ..AdbcError::with_message_and_status(message, Status::InvalidData).into()
-    };
     if given != wanted {
-        return Err(wrong(format!("gives {given} columns of {wanted}")));
+        return Err(Failed::wrong(format!("gives {given} columns of {wanted}")));
     }
     let (mut extraction, mut bytes) = (Extraction::new(like, sink), 0);
     for batch in reader {
@@ -320,7 +329,7 @@ fn extract(reader: Reader, like: &mut Columns, sink: &mut dyn Sink) -> Result<(u
         // A driver's batches may be long: what is copied at a time stays short.
         for first in (0..batch.num_rows()).step_by(BATCH_ROWS) {
             let part = batch.slice(first, BATCH_ROWS.min(batch.num_rows() - first));
-            arrow::append(&part, extraction.batch).map_err(wrong)?;
+            arrow::append(&part, extraction.batch).map_err(Failed::wrong)?;
             extraction.added();
         }
     }

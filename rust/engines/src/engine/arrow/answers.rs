@@ -74,19 +74,20 @@ pub fn value(array: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::Utf8 => Value::Text(array.as_string::<i32>().value(row).into()),
         DataType::LargeUtf8 => Value::Text(array.as_string::<i64>().value(row).into()),
         DataType::Utf8View => Value::Text(array.as_string_view().value(row).into()),
-        DataType::List(item) => {
-            let items = array.as_list::<i32>().value(row);
-            match item.data_type() {
-                DataType::Float64 if items.null_count() == 0 => {
-                    Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec())
-                }
-                DataType::Int64 if items.null_count() == 0 => {
-                    Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec())
-                }
-                _ => Value::List((0..items.len()).map(|at| value(&items, at)).collect::<Result<_, _>>()?),
-            }
-        }
+        DataType::List(_) => list(&array.as_list::<i32>().value(row))?,
         other => return Err(format!("an answer holds {other}; cast it in the query")),
+    })
+}
+
+fn list(items: &ArrayRef) -> Result<Value, String> {
+    Ok(match items.data_type() {
+        DataType::Float64 if items.null_count() == 0 => {
+            Value::ListF64(items.as_primitive::<Float64Type>().values().to_vec())
+        }
+        DataType::Int64 if items.null_count() == 0 => {
+            Value::ListI64(items.as_primitive::<Int64Type>().values().to_vec())
+        }
+        _ => Value::List((0..items.len()).map(|at| value(items, at)).collect::<Result<_, _>>()?),
     })
 }
 
@@ -130,74 +131,91 @@ fn append_present(array: &ArrayRef, column: &mut Column, rows_before: usize) {
 }
 
 fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Result<(), String> {
-    let other = || Err(format!("{}, not {ty:?}", array.data_type()));
     match (values, array.data_type()) {
-        (Values::I32(v), DataType::Boolean) if ty == LogicalType::Bool => {
+        (Values::I32(v), _) => append_narrow(array, v, ty)?,
+        (Values::I64(v), _) => append_wide(array, v, ty)?,
+        (Values::F32(v), DataType::Float32) => extend::<Float32Type>(v, array),
+        (Values::F32(v), DataType::Float64) => append_halved(array, v, ty)?,
+        (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
+        (Values::Text(v), _) => append_text(array, v, ty)?,
+        (Values::List(v), DataType::List(_)) => append_lists(v, ty, array.as_list::<i32>())?,
+        _ => return Err(other(array, ty)),
+    }
+    Ok(())
+}
+
+fn other(array: &ArrayRef, ty: LogicalType) -> String {
+    format!("{}, not {ty:?}", array.data_type())
+}
+
+fn append_narrow(array: &ArrayRef, v: &mut Vec<i32>, ty: LogicalType) -> Result<(), String> {
+    match (array.data_type(), ty) {
+        (DataType::Boolean, LogicalType::Bool) => {
             v.extend(array.as_boolean().iter().map(|x| x.unwrap_or(false) as i32));
         }
-        (Values::I32(v), DataType::Int16) if ty == LogicalType::I16 => {
-            v.extend(or_zero::<Int16Type>(array).map(i32::from));
-        }
-        (Values::I32(v), DataType::Int32) if ty == LogicalType::I32 => extend::<Int32Type>(v, array),
-        (Values::I32(v), DataType::UInt8) if ty == LogicalType::U8 => {
-            v.extend(or_zero::<UInt8Type>(array).map(i32::from));
-        }
-        (Values::I32(v), DataType::UInt16) if ty == LogicalType::U16 => {
-            v.extend(or_zero::<UInt16Type>(array).map(i32::from));
-        }
-        (Values::I32(v), DataType::Int16) if ty == LogicalType::U8 => {
+        (DataType::Int16, LogicalType::I16) => v.extend(or_zero::<Int16Type>(array).map(i32::from)),
+        (DataType::Int32, LogicalType::I32) => extend::<Int32Type>(v, array),
+        (DataType::UInt8, LogicalType::U8) => v.extend(or_zero::<UInt8Type>(array).map(i32::from)),
+        (DataType::UInt16, LogicalType::U16) => v.extend(or_zero::<UInt16Type>(array).map(i32::from)),
+        (DataType::Int16, LogicalType::U8) => {
             narrowed(v, ty, or_zero::<Int16Type>(array).map(i64::from))?;
         }
-        (Values::I32(v), DataType::Int32) if ty == LogicalType::U16 => {
+        (DataType::Int32, LogicalType::U16) => {
             narrowed(v, ty, or_zero::<Int32Type>(array).map(i64::from))?;
         }
-        (Values::I64(v), DataType::UInt32) if ty == LogicalType::U32 => {
-            v.extend(or_zero::<UInt32Type>(array).map(i64::from));
-        }
-        (Values::I64(v), DataType::Int64)
-            if matches!(ty, LogicalType::I64 | LogicalType::U32 | LogicalType::U64) =>
-        {
+        // Databases with one type of integer or float return the widest of it; what does not fit was never stored.
+        (DataType::Int64, ty) if ty != LogicalType::Bool => narrowed(v, ty, or_zero::<Int64Type>(array))?,
+        _ => return Err(other(array, ty)),
+    }
+    Ok(())
+}
+
+fn append_wide(array: &ArrayRef, v: &mut Vec<i64>, ty: LogicalType) -> Result<(), String> {
+    match (array.data_type(), ty) {
+        (DataType::UInt32, LogicalType::U32) => v.extend(or_zero::<UInt32Type>(array).map(i64::from)),
+        (DataType::Int64, LogicalType::I64 | LogicalType::U32 | LogicalType::U64) => {
             extend::<Int64Type>(v, array);
         }
-        (Values::I64(v), DataType::UInt64) if ty == LogicalType::U64 => {
-            v.extend(or_zero::<UInt64Type>(array).map(|x| x as i64));
-        }
-        (Values::I64(v), DataType::Binary) if ty == LogicalType::Bit => {
+        (DataType::UInt64, LogicalType::U64) => v.extend(or_zero::<UInt64Type>(array).map(|x| x as i64)),
+        (DataType::Binary, LogicalType::Bit) => {
             for cell in array.as_binary::<i32>() {
                 let number = cell.map_or(Some(0), bits_of_duckdb);
                 v.push(number.ok_or("bytes, which are no string of up to 64 bits")? as i64);
             }
         }
-        (Values::I64(v), DataType::Timestamp(unit, _)) => append_times(v, ty, array, unit)?,
-        // Databases with one type of integer or float return the widest of it; what does not fit was never stored.
-        (Values::I32(v), DataType::Int64) if ty != LogicalType::Bool => {
-            narrowed(v, ty, or_zero::<Int64Type>(array))?;
-        }
-        (Values::F32(v), DataType::Float64) => {
-            for wide in or_zero::<Float64Type>(array) {
-                let narrow = wide as f32;
-                let exact = f64::from(narrow) == wide || wide.is_nan();
-                v.push(if exact { narrow } else { return Err(format!("{wide}, which is no {ty:?}")) });
-            }
-        }
-        (Values::F32(v), DataType::Float32) => extend::<Float32Type>(v, array),
-        (Values::F64(v), DataType::Float64) => extend::<Float64Type>(v, array),
-        (Values::Text(v), DataType::Binary) if ty == LogicalType::Blob => {
+        (DataType::Timestamp(unit, _), _) => append_times(v, ty, array, unit)?,
+        _ => return Err(other(array, ty)),
+    }
+    Ok(())
+}
+
+fn append_halved(array: &ArrayRef, v: &mut Vec<f32>, ty: LogicalType) -> Result<(), String> {
+    for wide in or_zero::<Float64Type>(array) {
+        let narrow = wide as f32;
+        let exact = f64::from(narrow) == wide || wide.is_nan();
+        v.push(if exact { narrow } else { return Err(format!("{wide}, which is no {ty:?}")) });
+    }
+    Ok(())
+}
+
+fn append_text(array: &ArrayRef, v: &mut TextValues, ty: LogicalType) -> Result<(), String> {
+    match (array.data_type(), ty) {
+        (DataType::Binary, LogicalType::Blob) => {
             array.as_binary::<i32>().iter().for_each(|bytes| v.push(bytes.unwrap_or(b"")));
         }
-        (Values::Text(v), DataType::Date32) if ty == LogicalType::Date => {
+        (DataType::Date32, LogicalType::Date) => {
             for days in or_zero::<Date32Type>(array) {
                 v.push(day(days)?.as_bytes());
             }
         }
-        (Values::Text(v), DataType::Time64(TimeUnit::Microsecond)) if ty == LogicalType::Time => {
+        (DataType::Time64(TimeUnit::Microsecond), LogicalType::Time) => {
             for us in or_zero::<Time64MicrosecondType>(array) {
                 v.push(time(us)?.as_bytes());
             }
         }
-        (Values::Text(v), DataType::Dictionary(_, _)) => {
+        (DataType::Dictionary(_, _), _) => {
             let labels = array.as_any_dictionary();
-            let Some(texts) = labels.values().as_string_opt::<i32>() else { return other() };
+            let Some(texts) = labels.values().as_string_opt::<i32>() else { return Err(other(array, ty)) };
             if texts.is_empty() {
                 // Every row is NULL, and there is nothing that a key could name.
                 append_texts(v, (0..array.len()).map(|_| None));
@@ -207,15 +225,14 @@ fn append_values(array: &ArrayRef, values: &mut Values, ty: LogicalType) -> Resu
                 v.push(if array.is_valid(row) { texts.value(key).as_bytes() } else { b"" });
             }
         }
-        (Values::Text(v), DataType::Utf8) => append_texts(v, array.as_string::<i32>().iter()),
-        (Values::Text(v), DataType::LargeUtf8) => append_texts(v, array.as_string::<i64>().iter()),
-        (Values::Text(v), DataType::Utf8View) => append_texts(v, array.as_string_view().iter()),
-        (Values::Text(v), DataType::Decimal128(_, scale)) if ty == LogicalType::Decimal => {
+        (DataType::Utf8, _) => append_texts(v, array.as_string::<i32>().iter()),
+        (DataType::LargeUtf8, _) => append_texts(v, array.as_string::<i64>().iter()),
+        (DataType::Utf8View, _) => append_texts(v, array.as_string_view().iter()),
+        (DataType::Decimal128(_, scale), LogicalType::Decimal) => {
             let scale = usize::try_from(*scale).map_err(|_| format!("decimals of scale {scale}"))?;
             or_zero::<Decimal128Type>(array).for_each(|x| v.push(decimal_text(x, scale).as_bytes()));
         }
-        (Values::List(v), DataType::List(_)) => return append_lists(v, ty, array.as_list::<i32>()),
-        _ => return other(),
+        _ => return Err(other(array, ty)),
     }
     Ok(())
 }

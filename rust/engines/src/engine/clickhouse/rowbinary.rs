@@ -149,9 +149,7 @@ fn push_cell(column: &mut Column, ty: &Type, row: usize, cursor: &mut Cursor<'_>
         },
         plain => plain,
     };
-    if !column.present.is_empty() {
-        column.present.push(1);
-    }
+    column.mark_present();
     push_plain(&mut column.values, column.ty, plain, cursor)
 }
 
@@ -184,9 +182,7 @@ fn push_item(list: &mut ListValues, ty_of: LogicalType, ty: &Type, cursor: &mut 
         plain => plain,
     };
     push_plain(&mut list.items, ty_of, plain, cursor)?;
-    if !list.present.is_empty() {
-        list.present.push(1);
-    }
+    list.mark_present();
     Some(())
 }
 

@@ -92,18 +92,7 @@ impl Client {
                         self.body = Body::Ended;
                     }
                 }
-                Body::ChunkSize => match httparse::parse_chunk_size(self.inbox.unread()) {
-                    Ok(httparse::Status::Complete((used, size))) if used <= CHUNK_LINE_BYTES => {
-                        self.inbox.take(used);
-                        self.body = match size.checked_add(2) {
-                            _ if size == 0 => Body::Trailer,
-                            Some(bytes) => Body::Chunk(bytes),
-                            None => return Err(self.garbled("a chunk of the answer has no size")),
-                        };
-                    }
-                    Ok(httparse::Status::Partial) if unread < CHUNK_LINE_BYTES => self.fill_body(until)?,
-                    Ok(_) | Err(_) => return Err(self.garbled("a chunk of the answer has no size")),
-                },
+                Body::ChunkSize => self.read_chunk_size(until)?,
                 Body::Trailer => {
                     let rest = self.inbox.unread();
                     match rest.iter().position(|&byte| byte == b'\n') {
@@ -119,6 +108,25 @@ impl Client {
                 }
                 Body::Length(_) | Body::Chunk(_) => self.fill_body(until)?,
             }
+        }
+    }
+
+    /// The line in front of a chunk.
+    fn read_chunk_size(&mut self, until: Option<Instant>) -> Result<(), HttpError> {
+        match httparse::parse_chunk_size(self.inbox.unread()) {
+            Ok(httparse::Status::Complete((used, size))) if used <= CHUNK_LINE_BYTES => {
+                self.inbox.take(used);
+                self.body = match size.checked_add(2) {
+                    _ if size == 0 => Body::Trailer,
+                    Some(bytes) => Body::Chunk(bytes),
+                    None => return Err(self.garbled("a chunk of the answer has no size")),
+                };
+                Ok(())
+            }
+            Ok(httparse::Status::Partial) if self.inbox.unread().len() < CHUNK_LINE_BYTES => {
+                self.fill_body(until)
+            }
+            Ok(_) | Err(_) => Err(self.garbled("a chunk of the answer has no size")),
         }
     }
 

@@ -252,36 +252,27 @@ pub fn append(series: &Series, names: &[String], batch: &mut Columns) -> Result<
 }
 
 fn push(column: &mut Column, value: &Value) -> Option<()> {
-    let rows = rows_of(&column.values);
-    let present = *value != Value::Null;
-    if !present && column.present.is_empty() {
-        column.present.resize(rows, 1);
+    if *value == Value::Null {
+        column.push_null(column.values.count());
+        return Some(());
     }
-    if !present || !column.present.is_empty() {
-        column.present.push(u8::from(present));
-    }
+    column.mark_present();
     match (&mut column.values, value) {
         (Values::I32(v), Value::Bool(x)) => v.push(i32::from(*x)),
         (Values::I32(v), Value::I64(x)) => v.push(i32::try_from(*x).ok()?),
-        (Values::I32(v), Value::Null) => v.push(0),
         (Values::I64(v), Value::I64(x) | Value::TimeMs(x) | Value::TimeUs(x)) => v.push(*x),
         (Values::I64(v), Value::U64(x)) => v.push(*x as i64),
-        (Values::I64(v), Value::Null) => v.push(0),
         (Values::F32(v), Value::F64(x)) => v.push(*x as f32),
-        (Values::F32(v), Value::Null) => v.push(0.0),
         (Values::F64(v), Value::F64(x)) => v.push(*x),
-        (Values::F64(v), Value::Null) => v.push(0.0),
         (Values::Text(v), Value::Text(x)) => v.push(x.as_bytes()),
-        (Values::Text(v), Value::Null) => v.push(b""),
         (Values::List(list), value) => {
             match (&mut *list.items, value) {
                 (Values::F64(items), Value::ListF64(x)) => items.extend(x),
                 (Values::I64(items), Value::ListI64(x)) => items.extend(x),
                 (_, Value::List(x)) => return push_items(list, column.ty.item()?, x),
-                (_, Value::Null) => {}
                 _ => return None,
             }
-            list.ends.push(rows_of(&list.items) as u32);
+            list.end();
         }
         _ => return None,
     }
@@ -295,26 +286,13 @@ fn push_items(list: &mut ListValues, item: LogicalType, items: &[Value]) -> Opti
             list.push_null_item();
             continue;
         }
-        if !list.present.is_empty() {
-            list.present.push(1);
-        }
+        list.mark_present();
         let mut one = Column::new("", item);
         push(&mut one, value)?;
         list.items.append(&one.values, 0..1);
     }
     list.end();
     Some(())
-}
-
-fn rows_of(values: &Values) -> usize {
-    match values {
-        Values::I32(v) => v.len(),
-        Values::I64(v) => v.len(),
-        Values::F32(v) => v.len(),
-        Values::F64(v) => v.len(),
-        Values::Text(v) => v.ends.len(),
-        Values::List(v) => v.ends.len(),
-    }
 }
 
 #[cfg(test)]

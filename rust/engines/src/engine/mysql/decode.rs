@@ -14,7 +14,7 @@ use inrush_rows::types::date::date_text;
 use inrush_rows::types::hex::text_or_digits;
 
 pub use bytes::Bytes;
-pub use messages::{column, described_head, ends_rows, head, okay, prepared, Okay};
+pub use messages::{column, described_head, ends_rows, head, okay, prepared, Head, Okay};
 
 /// A column of an answer, from its definition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -102,9 +102,7 @@ fn push_cells<'a>(
             column.push_null(batch.rows);
             continue;
         }
-        if !column.present.is_empty() {
-            column.present.push(1);
-        }
+        column.mark_present();
         if push_cell(column, &cell).is_none() {
             return Err(format!("column {}: {cell:?} is no {:?}", column.name, column.ty));
         }

@@ -3,6 +3,7 @@
 mod described;
 mod extract;
 mod prepare;
+mod reading;
 mod store;
 
 use std::collections::VecDeque;
@@ -26,6 +27,7 @@ use inrush_rows::rows::{Columns, Value};
 
 use described::Described;
 use prepare::Prepared;
+use reading::Reading;
 
 pub struct MySession {
     ctx: Context,
@@ -63,15 +65,6 @@ struct Sent {
     /// So far: rows and bytes received, or rows changed.
     rows: u64,
     bytes: u64,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reading {
-    /// Nothing has come.
-    Head,
-    /// So many definitions of columns are to come.
-    Columns(u64),
-    Rows,
 }
 
 impl MySession {
@@ -133,6 +126,7 @@ impl MySession {
             Some(Prepared::Statement(statement)) => self.keep_answers || statement.keep_answer,
             _ => false,
         };
+        let answers = &mut self.ended.answers;
         if packet.first() == Some(&0xff) {
             let failure = Failure::read(packet);
             self.ended.failures.note(sent.ticket, failure.to_string());
@@ -143,23 +137,16 @@ impl MySession {
             Reading::Head if packet.first() == Some(&0x00) => {
                 let okay = decode::okay(packet).ok_or_else(garbled)?;
                 sent.rows = sent.rows.saturating_add(okay.affected);
-                if !okay.more {
-                    self.finish(Outcome::Ok);
-                }
+                self.end_result(&okay);
             }
             Reading::Head => {
                 let head = decode::head(packet, leaves_out).ok_or_else(garbled)?;
+                self.reading = if head.described { Reading::Columns(head.columns) } else { Reading::Rows };
                 if head.described {
-                    self.reading = Reading::Columns(head.columns);
                     described.begin();
-                } else {
-                    // As they were described last, with this statement or with an answer to it.
-                    let known = described.columns().len() as u64 == head.columns;
-                    self.reading = Reading::Rows;
-                    if keeps {
-                        let names = known.then(|| described.names()).ok_or_else(garbled)?;
-                        self.answer = Some(self.ended.answers.begin(names));
-                    }
+                } else if keeps {
+                    let names = described.names_of(head.columns).ok_or_else(garbled)?;
+                    self.answer = Some(answers.begin(names));
                 }
             }
             Reading::Columns(left) => {
@@ -167,30 +154,36 @@ impl MySession {
                 if keeps || leaves_out {
                     described.column(packet).ok_or_else(garbled)?;
                 }
-                self.reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
+                self.reading = self.reading.behind_column();
                 if (keeps || leaves_out) && left <= 1 {
                     let names = described.end();
-                    self.answer = keeps.then(|| self.ended.answers.begin(names));
+                    self.answer = keeps.then(|| answers.begin(names));
                 }
             }
             Reading::Rows if decode::ends_rows(packet) => {
                 let okay = decode::okay(packet).ok_or_else(garbled)?;
-                self.reading = Reading::Head;
-                if !okay.more {
-                    self.finish(Outcome::Ok);
-                }
+                self.end_result(&okay);
             }
             Reading::Rows => {
                 sent.rows += 1;
                 sent.bytes += packet.len() as u64;
                 if keeps {
-                    let mut row = self.ended.answers.row();
+                    let mut row = answers.row();
                     decode::binary_row(packet, described.columns(), &mut row).ok_or_else(garbled)?;
                     self.answer.as_mut().expect("made with the columns").rows.push(row);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Another result of the same statement follows, or it was the last one.
+    #[inline]
+    fn end_result(&mut self, okay: &decode::Okay) {
+        self.reading = Reading::Head;
+        if !okay.more {
+            self.finish(Outcome::Ok);
+        }
     }
 
     fn finish(&mut self, outcome: Outcome) {
@@ -339,22 +332,13 @@ impl Session for MySession {
                     let Some(head) = head else {
                         return Err(statement_failed(&address, text, "it gives no rows to read back"));
                     };
-                    if head.described {
-                        columns.clear();
-                        reading = Reading::Columns(head.columns);
-                    } else if columns.len() as u64 == head.columns {
-                        reading = Reading::Rows;
-                        failure = miscounted(columns.len(), like.columns.len());
-                    } else {
-                        return Err(lost(garbled()));
-                    }
+                    reading = Reading::behind_head(&head, &mut columns).ok_or_else(|| lost(garbled()))?;
+                    failure = reading.miscounted(columns.len(), like.columns.len());
                 }
-                Reading::Columns(left) => {
+                Reading::Columns(_) => {
                     columns.push(decode::column(packet).ok_or_else(|| lost(garbled()))?);
-                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 {
-                        failure = miscounted(columns.len(), like.columns.len());
-                    }
+                    reading = reading.behind_column();
+                    failure = reading.miscounted(columns.len(), like.columns.len());
                 }
                 Reading::Rows if decode::ends_rows(packet) => break,
                 Reading::Rows if failure.is_some() => {}
@@ -388,8 +372,4 @@ impl Session for MySession {
         self.connection.close();
         Ok(())
     }
-}
-
-fn miscounted(found: usize, expected: usize) -> Option<String> {
-    (found != expected).then(|| format!("{found} columns came back, {expected} were expected"))
 }

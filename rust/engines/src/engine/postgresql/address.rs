@@ -3,18 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::failure::Failure;
 use super::speaker::Speaker;
 #[cfg(test)]
 use super::speaker::POSTGRESQL;
 use super::spelled::{socket_file, tls_options, Binding, Spelled, Wanted, MODES};
-use crate::engine::secrets::{password_in, usual_private_text, Secret};
+use crate::engine::secrets::{password_in, usual_private_text, without, Secret};
 use crate::engine::socket::Endpoint;
 use crate::engine::tls::{Roots, Tls, TlsOptions};
 use crate::engine::url::{escaped_path, host_and_port, Url};
-use inrush_rows::error::Error;
+use crate::engine::Outcome;
+use inrush_rows::error::{Error, TargetFault};
 
 /// Where its packages put the server's sockets: then a password file may call the host `localhost`.
 const USUAL_FOLDERS: [&str; 3] = ["/tmp", "/var/run/postgresql", "/run/postgresql"];
+/// Successful completion: no state of a refusal.
+const NO_STATE: &str = "00000";
+const CHECK_LOG_IN: &str = "check the user in the URL and the password in PGPASSWORD or PGPASSFILE";
 
 #[derive(Debug, Clone)]
 pub struct Address {
@@ -141,6 +146,23 @@ impl Address {
     fn names(host: &str) -> Vec<&str> {
         let usual = USUAL_FOLDERS.contains(&host);
         [host].into_iter().chain(usual.then_some("localhost")).collect()
+    }
+}
+
+impl Failure {
+    /// The failure to connect, with its remedy.
+    pub fn on_connect(&self, address: &Address) -> Error {
+        let (class, remedy) = match self.sqlstate.as_str() {
+            "3D000" => (TargetFault::MissingDatabase, "create it, or name another one in the URL"),
+            "53300" => (TargetFault::Other, "use fewer sessions, or raise max_connections"),
+            "57P03" => (TargetFault::Unreachable, "the server is starting or stopping: try again shortly"),
+            // `NO_STATE`: of a speaker whose refusals all bear it.
+            NO_STATE if (address.speaker.outcome)(self) == Outcome::Auth => (TargetFault::Auth, CHECK_LOG_IN),
+            state if state.starts_with("28") => (TargetFault::Auth, CHECK_LOG_IN),
+            _ => (TargetFault::Other, "see the server's log"),
+        };
+        let said = without(&self.to_string(), address.password().as_deref(), &address.user);
+        Error::Target { target: address.to_string(), class, message: format!("{said}; {remedy}") }
     }
 }
 

@@ -109,9 +109,7 @@ fn push_row(row: &[u8], batch: &mut Columns) -> Result<(), String> {
             continue;
         }
         let cell = rest.take(length as usize).expect("`row_length` saw it");
-        if !column.present.is_empty() {
-            column.present.push(1);
-        }
+        column.mark_present();
         if push_cell(column, cell).is_none() {
             return Err(format!("column {}: {} bytes are no {:?}", column.name, cell.len(), column.ty));
         }
@@ -232,9 +230,7 @@ fn push_any_list(list: &mut ListValues, item: LogicalType, cell: &[u8]) -> Optio
             list.push_null_item();
             continue;
         };
-        if !list.present.is_empty() {
-            list.present.push(1);
-        }
+        list.mark_present();
         let float = || (element == FLOAT8).then(|| Some(f64::from_be_bytes(cell.try_into().ok()?)));
         match (&mut *list.items, float()) {
             (Values::I32(v), None) => v.push(i32::try_from(within(item, small_integer(cell)?)?).ok()?),

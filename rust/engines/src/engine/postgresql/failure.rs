@@ -1,12 +1,6 @@
 //! What the server says when it refuses, and what we make of it.
 
-use crate::engine::secrets::without;
 use crate::engine::Outcome;
-use inrush_rows::error::{Error, TargetFault};
-
-/// Successful completion: no state of a refusal.
-const NO_STATE: &str = "00000";
-const CHECK_LOG_IN: &str = "check the user in the URL and the password in PGPASSWORD or PGPASSFILE";
 
 /// An ErrorResponse, as far as inrush reads it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -61,21 +55,6 @@ impl Failure {
                 _ => Outcome::Other,
             },
         }
-    }
-
-    /// The failure to connect, with its remedy.
-    pub fn on_connect(&self, address: &super::Address) -> Error {
-        let (class, remedy) = match self.sqlstate.as_str() {
-            "3D000" => (TargetFault::MissingDatabase, "create it, or name another one in the URL"),
-            "53300" => (TargetFault::Other, "use fewer sessions, or raise max_connections"),
-            "57P03" => (TargetFault::Unreachable, "the server is starting or stopping: try again shortly"),
-            // `NO_STATE`: of a speaker whose refusals all bear it.
-            NO_STATE if (address.speaker.outcome)(self) == Outcome::Auth => (TargetFault::Auth, CHECK_LOG_IN),
-            state if state.starts_with("28") => (TargetFault::Auth, CHECK_LOG_IN),
-            _ => (TargetFault::Other, "see the server's log"),
-        };
-        let said = without(&self.to_string(), address.password().as_deref(), &address.user);
-        Error::Target { target: address.to_string(), class, message: format!("{said}; {remedy}") }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::ffi;
 
-use super::statement::Failure;
+use super::failure::Failure;
 use inrush_rows::encode::lists::{list_texts, push_json, ListStyle};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{Column, ListValues, Value, Values};

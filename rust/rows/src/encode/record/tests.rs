@@ -1,4 +1,6 @@
 use super::*;
+use crate::plan::LogicalType;
+use crate::types::uuid::uuid_text;
 use proptest::prelude::*;
 
 const WIRES: [(&str, LogicalType, &str); 16] = [

@@ -1,6 +1,6 @@
 //! Whether numbers that are counted from row to row fit their columns: that depends on how many rows there are.
 
-use super::last_that_fits;
+use super::params::last_that_fits;
 use crate::plan::{GenPlan, RunPlan};
 
 /// Columns that rows of this plan would leave: those that it writes in batches or inserts one by one.

@@ -51,6 +51,10 @@ pub fn kind_name(plan: &GenPlan) -> String {
     json["kind"].as_str().expect("plans are tagged").to_string()
 }
 
+pub fn no_integers(plan: &GenPlan) -> String {
+    format!("`{}` is no integer generator; it cannot stand here", kind_name(plan))
+}
+
 pub fn bits_of(ty: LogicalType, plan: &GenPlan) -> Result<u32> {
     let given = match plan {
         GenPlan::Constant { bits, .. }
@@ -202,6 +206,21 @@ pub fn share(what: &str, ppm: u32) -> Result<u64> {
         return Err(format!("{what} is {ppm}; parts per million end at 1,000,000"));
     }
     Ok(((ppm as u64) << 32) / 1_000_000)
+}
+
+/// A number in units of 2^-bits.
+pub fn scaled(value: i64, bits: u32) -> Result<i64> {
+    value
+        .checked_mul(1 << bits)
+        .ok_or_else(|| format!("{value} with {bits} bits of fraction leaves 64 bits; give fewer bits"))
+}
+
+/// How many numbers there are from one to the other; 0: 2^64.
+pub fn range(from: i64, to: i64) -> Result<u64> {
+    if from > to {
+        return Err(format!("from is {from} and to is {to}; from is not above to"));
+    }
+    Ok((to.wrapping_sub(from) as u64).wrapping_add(1))
 }
 
 pub fn limits(bits: u32, min: Option<f64>, max: Option<f64>) -> Result<(f64, f64)> {

@@ -1,14 +1,72 @@
-//! Columns that a column derives from.
+//! Columns that derive from others.
 
-use super::params::{is_wide, names_of, Result};
+use super::params::{is_wide, names_of, no_integers, range, ratio, width, Result};
 use super::Setting;
-use crate::plan::GenPlan;
+use crate::plan::{GenPlan, LogicalType};
+use crate::rows::counter::Excess;
+use crate::rows::integers::IntGenerator;
 use crate::types::Holds;
 
 /// 32-bit columns that one column derives from, at most: they are widened on the stack.
 pub const MAX_NARROW_SOURCES: usize = 4;
 
 impl Setting<'_> {
+    pub(super) fn derived(
+        &self,
+        ty: LogicalType,
+        plan: &GenPlan,
+        path: &[&str],
+        at: Option<usize>,
+    ) -> Result<IntGenerator> {
+        Ok(match plan {
+            GenPlan::Ratio { of, numerator, denominator } => {
+                let (whole, part) = ratio(*numerator, *denominator)?;
+                let of = self.source(of, at)?;
+                let signed = self.table.columns[of].ty != LogicalType::U64;
+                IntGenerator::Ratio { of, whole, part, signed }
+            }
+            GenPlan::Sum { of } => {
+                if of.is_empty() {
+                    return Err("of is empty; name the columns to add".into());
+                }
+                IntGenerator::Sum { of: of.iter().map(|name| self.source(name, at)).collect::<Result<_>>()? }
+            }
+            GenPlan::Difference { of, minus } => IntGenerator::Difference {
+                of: self.source(of, at)?,
+                minus: self.source(minus, at)?,
+                stop_at_0: ty == LogicalType::U64,
+            },
+            GenPlan::Offset { of, from, to } => {
+                let of = self.source(of, at)?;
+                let units = [ty, self.table.columns[of].ty];
+                if units.iter().any(|t| t.is_time()) && units[0] != units[1] {
+                    return Err("of has another unit; give both columns the same type".into());
+                }
+                let bounds = self
+                    .bounds_of(of)?
+                    .and_then(|(low, high)| Some((low.checked_add(*from)?, high.checked_add(*to)?)));
+                let (key, range) = (self.key(path, "draw"), range(*from, *to)?);
+                IntGenerator::Offset { of, key, from: *from, range, bounds }
+            }
+            GenPlan::Excess { of, above_per_s, numerator, denominator, width_bits } => {
+                let of = self.source(of, at)?;
+                let (whole, part) = ratio(*numerator, *denominator)?;
+                let counter = self.source_counter(of)?;
+                let (above, max) = (self.per_sweep_integer(*above_per_s), width(*width_bits)?);
+                IntGenerator::Excess { of, excess: Excess { counter, above, whole, part, max } }
+            }
+            GenPlan::Rank { of } => {
+                let of = self.source(of, at)?;
+                let job = self.table.columns[of].gen.as_ref().expect("source() asks for a generator");
+                if !matches!(job, GenPlan::Job { .. }) {
+                    return Err("of is not a column of kind `job`".into());
+                }
+                IntGenerator::Rank(self.job(job, &[&self.table.stream, &self.table.columns[of].name])?)
+            }
+            other => return Err(no_integers(other)),
+        })
+    }
+
     /// Bounds of a source column's values.
     pub(super) fn bounds_of(&self, of: usize) -> Result<Option<(i64, i64)>> {
         let column = &self.table.columns[of];

@@ -1,108 +1,45 @@
-//! Texts, lists and the keys of other tables: generators with others inside.
+//! Texts and the keys of other tables: generators with others inside.
 
 use serde_json::Value as Json;
 
-use super::params::{alias_of, bits_of, check_bounds, kind_name, per_of, positive, Result};
+use super::params::{alias_of, kind_name, per_of, positive, Result};
 use super::Setting;
-use crate::plan::{GenPlan, NotFinite, Per};
-use crate::plan::{LogicalType, RowSource, TablePlan};
+use crate::plan::{GenPlan, LogicalType, Per, RowSource, TablePlan};
 use crate::rows::decimals::{Decimals, Digits, PRECISION_MOST};
 use crate::rows::documents::Documents;
 use crate::rows::integers::{Draw, IntGenerator};
-use crate::rows::lists::{Items, ListGenerator};
-use crate::rows::not_finite::NotFiniteShares;
 use crate::rows::text::{parse_format, Part, TextGenerator, MAX_FIELDS};
 use crate::rows::uuids::Uuids;
 
 impl Setting<'_> {
     /// ty: of the column, whose values are texts.
     pub(super) fn text(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<TextGenerator> {
+        let draw = |per: Per| Draw { key: self.key(path, "draw"), per };
         match plan {
             GenPlan::Constant { value: Json::String(text), .. } => {
                 Ok(TextGenerator::Constant(one_form(ty, text)?))
             }
             GenPlan::Constant { value, .. } => Err(format!("value is {value}; a text stands in quotes")),
-            GenPlan::Categorical { values, weights, per } => {
-                let alias = alias_of(values.len(), weights)?;
-                let text = |value: &Json| match value.as_str() {
-                    Some(text) => one_form(ty, text),
-                    None => Err("values has one that is no text".into()),
-                };
-                let texts = values.iter().map(text).collect::<Result<_>>()?;
-                let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextGenerator::Choice {
-                    int_generator: IntGenerator::Choice { draw, alias, from: 0 },
-                    texts,
-                })
-            }
-            GenPlan::Format { pattern, fields, pad_to } => {
-                let parts = parse_format(pattern)?;
-                let wanted = parts.iter().filter(|p| !matches!(p, Part::Literal(_))).count();
-                if wanted != fields.len() || wanted > MAX_FIELDS {
-                    return Err(format!(
-                        "pattern has {wanted} fields and fields {}; equal, at most {MAX_FIELDS}",
-                        fields.len()
-                    ));
-                }
-                let int_generators = fields.iter().enumerate().map(|(i, field)| {
-                    let number = i.to_string();
-                    let path: Vec<&str> = path.iter().copied().chain([number.as_str()]).collect();
-                    self.nested(LogicalType::I64, field, &path, 0).map_err(|e| format!("fields[{i}]: {e}"))
-                });
-                Ok(TextGenerator::Format {
-                    parts,
-                    fields: int_generators.collect::<Result<_>>()?,
-                    pad_to: *pad_to as usize,
-                })
-            }
+            GenPlan::Categorical { values, weights, per } => choice(ty, values, weights, draw(*per)),
+            GenPlan::Format { pattern, fields, pad_to } => self.format(pattern, fields, *pad_to, path),
             GenPlan::Text { min_bytes, max_bytes, alphabet, per } => {
                 if alphabet.is_empty() || !alphabet.is_ascii() || alphabet.len() > 128 {
                     return Err("alphabet has 1 … 128 ASCII letters".into());
                 }
-                if min_bytes > max_bytes || *max_bytes > 1 << 24 {
-                    return Err(format!(
-                        "min_bytes is {min_bytes} and max_bytes {max_bytes}; in order, up to 16 MiB"
-                    ));
-                }
-                let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
-                let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextGenerator::Random { draw, min, range, alphabet: alphabet.clone().into_bytes() })
+                let (min, range) = lengths(*min_bytes, *max_bytes)?;
+                let alphabet = alphabet.clone().into_bytes();
+                Ok(TextGenerator::Random { draw: draw(*per), min, range, alphabet })
             }
             GenPlan::Bytes { min_bytes, max_bytes, per } => {
-                if min_bytes > max_bytes || *max_bytes > 1 << 24 {
-                    return Err(format!(
-                        "min_bytes is {min_bytes} and max_bytes {max_bytes}; in order, up to 16 MiB"
-                    ));
-                }
-                let (min, range) = (*min_bytes as u64, (max_bytes - min_bytes) as u64 + 1);
-                Ok(TextGenerator::Bytes { draw: Draw { key: self.key(path, "draw"), per: *per }, min, range })
+                let (min, range) = lengths(*min_bytes, *max_bytes)?;
+                Ok(TextGenerator::Bytes { draw: draw(*per), min, range })
             }
-            GenPlan::Between { from, to, per } => {
-                let counted = ty.forms().and_then(|forms| forms.counted.as_ref());
-                let counted = counted.ok_or_else(|| format!("values of type {} have no order", ty.name()))?;
-                let number = |name: &str, text: &str| {
-                    (counted.number)(text.as_bytes())
-                        .ok_or_else(|| format!("{name} is {text:?}; {}", counted.what))
-                };
-                let (from, to) = (number("from", from)?, number("to", to)?);
-                if from > to {
-                    return Err("from is a later value than to".into());
-                }
-                let draw = Draw { key: self.key(path, "draw"), per: *per };
-                Ok(TextGenerator::Between { draw, from, range: (to - from) as u64 + 1, ty })
-            }
+            GenPlan::Between { from, to, per } => between(ty, from, to, draw(*per)),
             GenPlan::Document { min_items, max_items, min_chars, max_chars, per } => {
-                let range =
-                    |least: u32, most: u32, what: &str, limit: u32| match least <= most && most <= limit {
-                        true => Ok((u64::from(least), u64::from(most - least) + 1)),
-                        false => Err(format!(
-                            "min_{what} is {least} and max_{what} {most}; in order, up to {limit}"
-                        )),
-                    };
                 Ok(TextGenerator::Document(Documents {
-                    draw: Draw { key: self.key(path, "draw"), per: *per },
-                    items: range(*min_items, *max_items, "items", 1 << 16)?,
-                    chars: range(*min_chars, *max_chars, "chars", 1 << 20)?,
+                    draw: draw(*per),
+                    items: in_order("items", *min_items, *max_items, 1 << 16)?,
+                    chars: in_order("chars", *min_chars, *max_chars, 1 << 20)?,
                 }))
             }
             GenPlan::Uuid {} => Ok(TextGenerator::Uuid(Uuids::new(self.key(path, "uuid")))),
@@ -110,45 +47,30 @@ impl Setting<'_> {
                 self.decimals(*precision, *scale, of.as_deref(), path)
             }
             GenPlan::Foreign { stream, column, series, of, exponent } => {
-                let (chosen, _) = self.foreign_series(*series, *exponent, path)?;
+                let chosen = Box::new(self.foreign_series(*series, *exponent, path)?);
                 let of = self.foreign(stream, column, *series, of, |there, path| there.text(ty, of, path))?;
-                Ok(TextGenerator::Foreign {
-                    series: Box::new(chosen),
-                    of: Box::new(of),
-                    one_series: *series == 1,
-                })
+                Ok(TextGenerator::Foreign { series: chosen, of: Box::new(of), one_series: *series == 1 })
             }
             _ => Err(format!("`{}` makes no text", kind_name(plan))),
         }
     }
 
-    /// Numbers below 2^bits.
-    pub(super) fn bits(
-        &self,
-        bits: u32,
-        of: Option<&GenPlan>,
-        draw: Draw,
-        path: &[&str],
-    ) -> Result<IntGenerator> {
-        if !(1..=64).contains(&bits) {
-            return Err(format!("bits is {bits}; 1 … 64"));
+    fn format(&self, pattern: &str, fields: &[GenPlan], pad_to: u32, path: &[&str]) -> Result<TextGenerator> {
+        let parts = parse_format(pattern)?;
+        let wanted = parts.iter().filter(|p| !matches!(p, Part::Literal(_))).count();
+        if wanted != fields.len() || wanted > MAX_FIELDS {
+            return Err(format!(
+                "pattern has {wanted} fields and fields {}; equal, at most {MAX_FIELDS}",
+                fields.len()
+            ));
         }
-        let Some(of) = of else {
-            // A range of 0 is that of all 64 bits.
-            return Ok(IntGenerator::Uniform { draw, from: 0, range: 1u64.checked_shl(bits).unwrap_or(0) });
-        };
-        let path: Vec<&str> = path.iter().copied().chain(["of"]).collect();
-        let of = self.nested(LogicalType::U64, of, &path, 0).map_err(|e| format!("of: {e}"))?;
-        check_bounds(LogicalType::U64, &of, 0).map_err(|e| format!("of: {e}"))?;
-        match of.bounds() {
-            _ if bits == 64 => Ok(of),
-            Some((low, high)) if low >= 0 && (high as u64) >> bits == 0 => Ok(of),
-            Some((low, high)) => Err(format!(
-                "of: its numbers are {low} … {high}, and bit({bits}) ends at {}",
-                (1u64 << bits) - 1
-            )),
-            None => Err("of: its numbers have no bounds; give it from and to, or min and max".into()),
-        }
+        let int_generators = fields.iter().enumerate().map(|(i, field)| {
+            let number = i.to_string();
+            let path: Vec<&str> = path.iter().copied().chain([number.as_str()]).collect();
+            self.nested(LogicalType::I64, field, &path, 0).map_err(|e| format!("fields[{i}]: {e}"))
+        });
+        let fields = int_generators.collect::<Result<_>>()?;
+        Ok(TextGenerator::Format { parts, fields, pad_to: pad_to as usize })
     }
 
     fn decimals(
@@ -179,69 +101,6 @@ impl Setting<'_> {
         Ok(TextGenerator::Decimal(Decimals { digits: Digits::Of(of), scale }))
     }
 
-    pub(super) fn list(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<ListGenerator> {
-        let &GenPlan::Array { ref of, min_items, max_items, null_ppm, nan_ppm, inf_ppm, minus_inf_ppm } =
-            plan
-        else {
-            return Err(format!("`{}` makes no list", kind_name(plan)));
-        };
-        if min_items > max_items || max_items > 1 << 20 {
-            return Err(format!("min_items is {min_items} and max_items {max_items}; in order, up to 2^20"));
-        }
-        let item_type = ty.item().expect("this is a type of lists");
-        let float = matches!(item_type, LogicalType::F32 | LogicalType::F64);
-        let not_finite = NotFinite { nan_ppm, inf_ppm, minus_inf_ppm };
-        let ppm = [null_ppm, nan_ppm, inf_ppm, minus_inf_ppm].iter().map(|&ppm| u64::from(ppm)).sum::<u64>();
-        if ppm > 1_000_000 {
-            return Err(format!("its shares are {ppm} in all; parts per million end at 1,000,000"));
-        }
-        if !float && not_finite != NotFinite::default() {
-            return Err("NaN and infinities are of lists of floats".into());
-        }
-        let path: Vec<&str> = path.iter().copied().chain(["items"]).collect();
-        let path = path.as_slice();
-        let list = |of| ListGenerator {
-            key: self.key(path, "length"),
-            min: min_items as u64,
-            range: (max_items - min_items) as u64 + 1,
-            of,
-            null: (null_ppm > 0).then(|| (self.key(path, "null"), (u64::from(null_ppm) << 32) / 1_000_000)),
-            not_finite: (not_finite != NotFinite::default())
-                .then(|| NotFiniteShares::new(not_finite, self.key(path, "not finite"))),
-        };
-        if item_type == LogicalType::Text {
-            let texts = ["constant", "categorical", "format", "text"];
-            if !texts.contains(&kind_name(of).as_str()) || per_of(of) == Some(Per::Series) {
-                return Err(format!(
-                    "of is `{}`; texts are one of {}, by row",
-                    kind_name(of),
-                    texts.join(", ")
-                ));
-            }
-            let text = self.text(item_type, of, path).map_err(|e| format!("of: {e}"))?;
-            return Ok(list(Items::Texts(text)));
-        }
-        let items = [
-            "sequence",
-            "constant",
-            "uniform",
-            "normal",
-            "lognormal",
-            "poisson",
-            "beta",
-            "zipf",
-            "categorical",
-            "flag",
-        ];
-        if !items.contains(&kind_name(of).as_str()) || per_of(of) == Some(Per::Series) {
-            return Err(format!("of is `{}`; items are one of {}, by row", kind_name(of), items.join(", ")));
-        }
-        let bits = bits_of(item_type, of).map_err(|e| format!("of: {e}"))?;
-        let int_generator = self.nested(item_type, of, path, bits).map_err(|e| format!("of: {e}"))?;
-        check_bounds(item_type, &int_generator, bits).map_err(|e| format!("of: {e}"))?;
-        Ok(list(Items::Integers { of: int_generator, unit: 1.0 / (1u64 << bits) as f64 }))
-    }
-
     /// An integer generator within another: no derived columns, no times.
     pub(super) fn nested(
         &self,
@@ -261,13 +120,12 @@ impl Setting<'_> {
         series: u64,
         exponent: Option<f64>,
         path: &[&str],
-    ) -> Result<(IntGenerator, u64)> {
+    ) -> Result<IntGenerator> {
         let draw = Draw { key: self.key(path, "series"), per: Per::Row };
-        let int_generator = match exponent {
-            Some(exponent) => self.zipf(series, exponent, 0, true, draw, path)?,
-            None => IntGenerator::Uniform { draw, from: 0, range: positive("series", series)? },
-        };
-        Ok((int_generator, series))
+        match exponent {
+            Some(exponent) => self.zipf(series, exponent, 0, true, draw, path),
+            None => Ok(IntGenerator::Uniform { draw, from: 0, range: positive("series", series)? }),
+        }
     }
 
     /// Compiles within the other table: same seed, its stream, its number of series.
@@ -300,6 +158,45 @@ impl Setting<'_> {
         };
         let there = Setting::new(&there, self.seed, self.epoch_ns)?;
         compile(&there, &[stream, column]).map_err(|e| format!("of: {e}"))
+    }
+}
+
+fn choice(ty: LogicalType, values: &[Json], weights: &[f64], draw: Draw) -> Result<TextGenerator> {
+    let alias = alias_of(values.len(), weights)?;
+    let text = |value: &Json| match value.as_str() {
+        Some(text) => one_form(ty, text),
+        None => Err("values has one that is no text".into()),
+    };
+    let texts = values.iter().map(text).collect::<Result<_>>()?;
+    Ok(TextGenerator::Choice { int_generator: IntGenerator::Choice { draw, alias, from: 0 }, texts })
+}
+
+fn between(ty: LogicalType, from: &str, to: &str, draw: Draw) -> Result<TextGenerator> {
+    let counted = ty.forms().and_then(|forms| forms.counted.as_ref());
+    let counted = counted.ok_or_else(|| format!("values of type {} have no order", ty.name()))?;
+    let number = |name: &str, text: &str| {
+        (counted.number)(text.as_bytes()).ok_or_else(|| format!("{name} is {text:?}; {}", counted.what))
+    };
+    let (from, to) = (number("from", from)?, number("to", to)?);
+    if from > to {
+        return Err("from is a later value than to".into());
+    }
+    Ok(TextGenerator::Between { draw, from, range: (to - from) as u64 + 1, ty })
+}
+
+/// The least length of a text, and how many lengths there are.
+fn lengths(min_bytes: u32, max_bytes: u32) -> Result<(u64, u64)> {
+    if min_bytes > max_bytes || max_bytes > 1 << 24 {
+        return Err(format!("min_bytes is {min_bytes} and max_bytes {max_bytes}; in order, up to 16 MiB"));
+    }
+    Ok((u64::from(min_bytes), u64::from(max_bytes - min_bytes) + 1))
+}
+
+/// The same of parts of a document.
+fn in_order(what: &str, least: u32, most: u32, limit: u32) -> Result<(u64, u64)> {
+    match least <= most && most <= limit {
+        true => Ok((u64::from(least), u64::from(most - least) + 1)),
+        false => Err(format!("min_{what} is {least} and max_{what} {most}; in order, up to {limit}")),
     }
 }
 

@@ -1,11 +1,45 @@
-//! Times and rates of a table in the units of a column, and in sweeps.
+//! Columns of times; times and rates of a table in the units of a column, and in sweeps.
 
-use super::params::Result;
+use super::params::{above_0, no_integers, not_negative, unit_ns, Result};
 use super::Setting;
+use crate::plan::{GenPlan, LogicalType};
 use crate::rows::integers::{IntGenerator, TimeBy};
+use crate::rows::table::Quantiles;
 
 impl Setting<'_> {
-    pub(super) fn time_generator(
+    pub(super) fn time(&self, ty: LogicalType, plan: &GenPlan, path: &[&str]) -> Result<IntGenerator> {
+        let unit_ns = unit_ns(ty);
+        match plan {
+            GenPlan::SweepTime { jitter_ms } => {
+                let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
+                if let Some(ordered) = self.ordered.as_ref().filter(|_| self.has_rates) {
+                    return self.event_time(ordered, jitter, unit_ns, path);
+                }
+                let period = self.in_units("the table's period", self.period_ns, unit_ns)?;
+                self.time_generator(TimeBy::Sweep, period, jitter, unit_ns, path)
+            }
+            GenPlan::Time { period_us, jitter_us } => {
+                let period = self.in_units("period_us", period_us.saturating_mul(1000), unit_ns)?;
+                let jitter = self.in_units("jitter_us", jitter_us.saturating_mul(1000), unit_ns)?;
+                self.time_generator(TimeBy::Row, period, jitter, unit_ns, path)
+            }
+            GenPlan::SeriesTime { median_period_ms, sigma, jitter_ms } => {
+                above_0(&[("median_period_ms", *median_period_ms)])?;
+                not_negative("sigma", *sigma)?;
+                let per_ms = 1_000_000.0 / unit_ns as f64;
+                let jitter = jitter_ms.saturating_mul(1_000_000) / unit_ns;
+                let most = 86_400e3 * 366.0 * per_ms;
+                let period =
+                    Quantiles::lognormal(median_period_ms * per_ms, *sigma, 0, jitter as f64 + 1.0, most);
+                let base = self.epoch_in(unit_ns)?;
+                let key = self.key(path, "period");
+                Ok(IntGenerator::SeriesTime { key, base, period, jitter_range: jitter + 1 })
+            }
+            other => Err(no_integers(other)),
+        }
+    }
+
+    fn time_generator(
         &self,
         by: TimeBy,
         period: u64,

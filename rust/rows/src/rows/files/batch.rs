@@ -3,12 +3,6 @@
 use super::super::columns::{Column, Columns};
 use super::parse::Reason;
 
-pub fn mark_present(column: &mut Column) {
-    if !column.present.is_empty() {
-        column.present.push(1);
-    }
-}
-
 /// Appends a null to a column of `row` values.
 pub fn push_null(column: &mut Column, row: usize, required: bool) -> Result<(), Reason> {
     if required {

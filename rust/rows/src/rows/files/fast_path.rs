@@ -9,7 +9,7 @@ mod numbers;
 mod times;
 
 use super::super::columns::{Column, Columns, Values};
-use super::batch::{mark_present, push_null, truncate};
+use super::batch::{push_null, truncate};
 use super::limit;
 use super::parse;
 use super::split::{Dialect, Quoting};
@@ -195,7 +195,7 @@ impl FastPath {
         };
         if end.is_some() {
             limit::checked(column, limits.as_ref()).ok()?;
-            mark_present(column);
+            column.mark_present();
             return end;
         }
         let end = self.null_end(bytes, at, crlf)?;

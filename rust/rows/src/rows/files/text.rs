@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 use super::super::columns::Columns;
-use super::batch::{mark_present, push_null, truncate};
+use super::batch::{push_null, truncate};
 use super::fast_path::{FastPath, Room};
 use super::limit;
 use super::parse::{self, Reason};
@@ -168,7 +168,7 @@ fn store_fields(
                 Some(form) => parse::push_time(column, text, form),
             }
             .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))
-            .map(|()| mark_present(column))
+            .map(|()| column.mark_present())
         };
         if let Err(reason) = stored {
             out.columns.iter_mut().for_each(|c| truncate(c, row));

@@ -74,7 +74,7 @@ impl Draw {
         }
     }
 
-    pub(super) fn index<'a>(&self, chunk: &'a Chunk) -> &'a [u64] {
+    pub fn index<'a>(&self, chunk: &'a Chunk) -> &'a [u64] {
         match self.per {
             Per::Row => chunk.rows,
             Per::Series => chunk.place(),

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use inrush_rows::encode::encoder;
 use inrush_rows::plan::{LogicalType, RowSource, TablePlan};
-use inrush_rows::rows::Value;
+use inrush_rows::rows::{Value, Values};
 
 const TYPES: [LogicalType; 24] = [
     LogicalType::Bool,

@@ -1,6 +1,6 @@
 //! Types that an answer may have, by the names that the server gives them.
 
-use super::Cursor;
+use super::cursor::Cursor;
 use inrush_rows::encode::clickhouse::decimal_bytes;
 use inrush_rows::rows::decimals::decimal_text;
 use inrush_rows::rows::Value;

@@ -54,8 +54,11 @@ impl Described {
         &self.names
     }
 
-    pub(super) fn names(&self) -> &Arc<[String]> {
-        &self.names
+    /// Of an answer that comes without definitions: they are as they were last, with this statement or with an answer to
+    /// it. `None`: it has another number of columns.
+    #[inline]
+    pub(super) fn names_of(&self, columns: u64) -> Option<&Arc<[String]>> {
+        (self.columns.len() as u64 == columns).then_some(&self.names)
     }
 
     pub(super) fn columns(&self) -> &[AnswerColumn] {

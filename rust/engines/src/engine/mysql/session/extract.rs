@@ -2,44 +2,17 @@
 
 use std::io;
 
-use super::prepare::{Prepared, Statement};
-use super::{MySession, Reading};
+use super::prepare::{Extract, Prepared, Statement, Way};
+use super::reading::Reading;
+use super::MySession;
 use crate::engine::extract::{Extraction, Sink};
-use crate::engine::messages::{self, Messages};
+use crate::engine::messages::{self, Came, Messages};
 use crate::engine::mysql::connection::garbled;
-use crate::engine::mysql::decode::{self, AnswerColumn};
+use crate::engine::mysql::decode;
 use crate::engine::mysql::failure::Failure;
 use crate::engine::mysql::message;
-use crate::engine::mysql::written::Written;
 use crate::engine::{OpId, Outcome, Ticket};
-use inrush_rows::rows::{Columns, Value};
-
-pub(super) struct Extract {
-    pub(super) way: Way,
-    /// As the server described them when it prepared the statement.
-    pub(super) columns: Vec<AnswerColumn>,
-    /// Rows on their way to the sink.
-    pub(super) batch: Columns,
-}
-
-/// How rows come, which is how they are asked for.
-pub(super) enum Way {
-    Binary(Statement),
-    /// The same rows, so many a fetch, out of a cursor of the server.
-    Cursor {
-        statement: Statement,
-        fetch_rows: u32,
-    },
-    Text(Written),
-}
-
-/// What came of a call.
-struct Came {
-    outcome: Outcome,
-    rows: u64,
-    bytes: u64,
-    why: Option<String>,
-}
+use inrush_rows::rows::Value;
 
 impl MySession {
     /// Runs the call to its end, and reports how it ended.
@@ -66,18 +39,7 @@ impl MySession {
         };
         self.outbox.clear();
         self.ops[op] = Some(Prepared::Extract(extract));
-        match came {
-            Ok(Came { outcome, rows, bytes, why }) => {
-                if let Some(why) = why {
-                    self.ended.failures.note(ticket, why);
-                }
-                self.ended.done(ticket, outcome, rows, bytes);
-            }
-            Err(error) => {
-                self.ended.broken = true;
-                self.ended.lose(ticket, Outcome::Lost, 0, 0, &error);
-            }
-        }
+        self.ended.came(ticket, came);
     }
 
     fn read_all(&mut self, extract: &mut Extract, sink: &mut dyn Sink) -> io::Result<Came> {
@@ -89,8 +51,6 @@ impl MySession {
         let mut extraction = Extraction::new(&mut extract.batch, sink);
         let (mut reading, mut bytes, mut wrong) = (Reading::Head, 0u64, None);
         let leaves_out = self.connection.leaves_out();
-        let miscounted =
-            |given: usize| (given != wanted).then(|| format!("gives {given} columns of {wanted}"));
         loop {
             let packet = self.connection.receive()?;
             if packet.first() == Some(&0xff) {
@@ -102,23 +62,14 @@ impl MySession {
                 Reading::Head => {
                     let head = decode::head(packet, leaves_out).filter(|head| head.columns > 0);
                     let head = head.ok_or_else(garbled)?;
-                    self.columns.clear();
-                    if head.described {
-                        reading = Reading::Columns(head.columns);
-                    } else if extract.columns.len() as u64 == head.columns {
-                        self.columns.extend_from_slice(&extract.columns);
-                        reading = Reading::Rows;
-                        wrong = miscounted(self.columns.len());
-                    } else {
-                        return Err(garbled());
-                    }
+                    self.columns.clone_from(&extract.columns);
+                    reading = Reading::behind_head(&head, &mut self.columns).ok_or_else(garbled)?;
+                    wrong = reading.miscounted(self.columns.len(), wanted);
                 }
-                Reading::Columns(left) => {
+                Reading::Columns(_) => {
                     self.columns.push(decode::column(packet).ok_or_else(garbled)?);
-                    reading = if left > 1 { Reading::Columns(left - 1) } else { Reading::Rows };
-                    if left <= 1 {
-                        wrong = miscounted(self.columns.len());
-                    }
+                    reading = reading.behind_column();
+                    wrong = reading.miscounted(self.columns.len(), wanted);
                 }
                 Reading::Rows if decode::ends_rows(packet) => {
                     let okay = decode::okay(packet).ok_or_else(garbled)?;

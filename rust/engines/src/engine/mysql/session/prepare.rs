@@ -2,7 +2,6 @@
 
 use std::io;
 
-use super::extract::{Extract, Way};
 use super::{lost, statement_failed, MySession};
 use crate::engine::extract::{answer_columns, check_way, fetch_rows};
 use crate::engine::messages::{self, Messages};
@@ -17,6 +16,7 @@ use crate::engine::whole_file::{CLIENT_FILE, SERVER_FILE};
 use crate::engine::OpId;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{LogicalType, OpKind, OpPlan};
+use inrush_rows::rows::Columns;
 
 /// Ways out; the first is the usual one.
 const WAYS: [&str; 3] = ["binary", TEXT, CURSOR];
@@ -37,6 +37,25 @@ pub(super) struct Statement {
     pub(super) id: u32,
     pub(super) types: Vec<LogicalType>,
     pub(super) keep_answer: bool,
+}
+
+pub(super) struct Extract {
+    pub(super) way: Way,
+    /// As the server described them when it prepared the statement.
+    pub(super) columns: Vec<AnswerColumn>,
+    /// Rows on their way to the sink.
+    pub(super) batch: Columns,
+}
+
+/// How rows come, which is how they are asked for.
+pub(super) enum Way {
+    Binary(Statement),
+    /// The same rows, so many a fetch, out of a cursor of the server.
+    Cursor {
+        statement: Statement,
+        fetch_rows: u32,
+    },
+    Text(Written),
 }
 
 impl MySession {

@@ -2,38 +2,15 @@
 
 use std::io;
 
-use super::prepare::{Prepared, Statement};
+use super::prepare::{Extract, Prepared, Way};
 use super::PgSession;
 use crate::engine::extract::{Extraction, Sink};
-use crate::engine::messages::{self, Messages};
+use crate::engine::messages::{self, Came, Messages};
 use crate::engine::postgresql::copied::{push_data_row, CopyReader};
-use crate::engine::postgresql::extract::Written;
 use crate::engine::postgresql::failure::Failure;
 use crate::engine::postgresql::message;
 use crate::engine::{OpId, Outcome, Ticket};
-use inrush_rows::plan::LogicalType;
-use inrush_rows::rows::{Columns, Value};
-
-pub(super) struct Extract {
-    pub(super) way: Way,
-    /// Rows on their way to the sink.
-    pub(super) batch: Columns,
-}
-
-pub(super) enum Way {
-    /// COPY of the query, whose parameters are written into it.
-    Copy { text: Written, types: Vec<LogicalType> },
-    /// Rows of a prepared statement: all at once, or so many a fetch.
-    Rows { statement: Statement, fetch_rows: u32 },
-}
-
-/// What came of a call.
-struct Came {
-    outcome: Outcome,
-    rows: u64,
-    bytes: u64,
-    why: Option<String>,
-}
+use inrush_rows::rows::Value;
 
 impl PgSession {
     /// Runs the call to its end, and reports how it ended.
@@ -53,18 +30,7 @@ impl PgSession {
         };
         self.ops[op] = Some(Prepared::Extract(extract));
         self.outbox.clear();
-        match came {
-            Ok(Came { outcome, rows, bytes, why }) => {
-                if let Some(why) = why {
-                    self.ended.failures.note(ticket, why);
-                }
-                self.ended.done(ticket, outcome, rows, bytes);
-            }
-            Err(error) => {
-                self.ended.broken = true;
-                self.ended.lose(ticket, Outcome::Lost, 0, 0, &error);
-            }
-        }
+        self.ended.came(ticket, came);
     }
 
     fn ask(&mut self, way: &Way, params: &[Value]) -> Result<(), Unsent> {

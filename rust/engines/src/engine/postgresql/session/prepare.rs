@@ -3,7 +3,6 @@
 use std::io;
 use std::sync::Arc;
 
-use super::extract::{Extract, Way};
 use super::{statement_failed, PgSession};
 use crate::engine::extract::{answer_columns, check_way, fetch_rows};
 use crate::engine::messages::Messages;
@@ -19,6 +18,7 @@ use crate::engine::OpId;
 use inrush_rows::encode::pgcopy::PgType;
 use inrush_rows::error::Error;
 use inrush_rows::plan::{LogicalType, OpKind, OpPlan};
+use inrush_rows::rows::Columns;
 
 pub(super) enum Prepared {
     Copy(Box<Copy>),
@@ -42,6 +42,19 @@ pub(super) struct Statement {
     /// A query is done with its last row, a change with its commit.
     pub(super) changes: bool,
     pub(super) keep_answer: bool,
+}
+
+pub(super) struct Extract {
+    pub(super) way: Way,
+    /// Rows on their way to the sink.
+    pub(super) batch: Columns,
+}
+
+pub(super) enum Way {
+    /// COPY of the query, whose parameters are written into it.
+    Copy { text: Written, types: Vec<LogicalType> },
+    /// Rows of a prepared statement: all at once, or so many a fetch.
+    Rows { statement: Statement, fetch_rows: u32 },
 }
 
 impl PgSession {

@@ -96,31 +96,15 @@ fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Result<Sample, St
         return Ok(Err("line 1 has a quotation mark without its partner; correct it".into()));
     }
     if header::is_comment(&first, said) {
-        let or = match said.header {
-            None => "; or give --header yes if it names the columns, --header no if it is a row",
-            Some(_) => "",
-        };
-        return Ok(Err(format!(
-            "line 1 is a comment, and a table would be made of it; take lines that begin with # out, for instance by \
-             grep -v '^#'{or}"
-        )));
+        return Ok(Err(comment(said)));
     }
     let first = match header::first_line(&first, said) {
         Ok(first) => first,
         Err(problem) => return Ok(Err(problem)),
     };
     if first.header {
-        let mut fields = Vec::new();
-        let record = window.next_record(&dialect, LINE_LIMIT_BYTES, &mut fields)?;
-        match (record, names_of(&dialect, window.bytes(), &fields)) {
-            (Some(Split::Record { .. }), Err(problem)) => return Ok(Err(problem)),
-            (Some(Split::Record { len, lines }), Ok(names)) if names == first.names => {
-                window.step(len, lines)
-            }
-            _ => {
-                let what = "the column names are not on line 1: it is blank or has an unmatched quotation mark; delete it";
-                return Ok(Err(what.into()));
-            }
+        if let Err(problem) = pass_names(window, &dialect, &first.names)? {
+            return Ok(Err(problem));
         }
     }
     let mut found = Sampler::new(dialect, &first);
@@ -146,6 +130,34 @@ fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Result<Sample, St
         problems: found.problems,
         columns: found.columns,
     }))
+}
+
+fn comment(said: &Said) -> String {
+    let or = match said.header {
+        None => "; or give --header yes if it names the columns, --header no if it is a row",
+        Some(_) => "",
+    };
+    format!(
+        "line 1 is a comment, and a table would be made of it; take lines that begin with # out, for instance by \
+         grep -v '^#'{or}"
+    )
+}
+
+/// Goes on behind the line with the names.
+fn pass_names(window: &mut Window, dialect: &Dialect, names: &[String]) -> Result<Result<(), String>, Error> {
+    let mut fields = Vec::new();
+    let record = window.next_record(dialect, LINE_LIMIT_BYTES, &mut fields)?;
+    Ok(match (record, names_of(dialect, window.bytes(), &fields)) {
+        (Some(Split::Record { .. }), Err(problem)) => Err(problem),
+        (Some(Split::Record { len, lines }), Ok(found)) if found == names => {
+            window.step(len, lines);
+            Ok(())
+        }
+        _ => Err(
+            "the column names are not on line 1: it is blank or has an unmatched quotation mark; delete it"
+                .into(),
+        ),
+    })
 }
 
 /// What the rows of a file hold so far.
