@@ -25,7 +25,6 @@ from inrush.guards.lateness import client_on_time
 from inrush.guards.saturation import client_not_saturated
 from inrush.machine.processes import RunningProcess
 from inrush.results.schema import SCHEMAS
-from inrush.stats import headroom as headroom_module
 from inrush.stats import others as others_module
 from inrush.stats import starved as starved_module
 from inrush.stats.brackets import brackets, starved_closed
@@ -322,7 +321,7 @@ def test_what_kept_a_run_waiting_is_worked_out_once(monkeypatch: pytest.MonkeyPa
         looks.append(metric)
         return cumulative(of, metric, device)
 
-    for module in (others_module, starved_module, headroom_module):
+    for module in (others_module, starved_module):
         monkeypatch.setattr(module, "cumulative", counted)
     figures = figures_of_run(run)
     for _ in range(3):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pyarrow as pa
 
 #: Number of the result schema. Results with any other number are refused.
@@ -180,8 +182,13 @@ ROLES_OF_LOAD = {"client": "inrush", "load_client": "client"}
 
 def of_load(resources: pa.Table) -> pa.Table:
     """What was watched, under the names that a load has for its roles."""
-    roles = pa.array([ROLES_OF_LOAD.get(r, r) for r in resources["role"].to_pylist()], pa.string())
-    return resources.set_column(resources.schema.get_field_index("role"), "role", roles)
+    return renamed(resources, ROLES_OF_LOAD)
+
+
+def renamed(table: pa.Table, names: Mapping[str, str]) -> pa.Table:
+    """With other names for some roles."""
+    roles = pa.array([names.get(role, role) for role in table["role"].to_pylist()], pa.string())
+    return table.set_column(table.schema.get_field_index("role"), "role", roles)
 
 
 def empty(name: str) -> pa.Table:

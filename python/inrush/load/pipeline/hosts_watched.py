@@ -16,7 +16,7 @@ from inrush.load.pipeline.shard_servers import SHARDS
 from inrush.load.pipeline.shares import SERVER
 from inrush.results.parts import Shift
 from inrush.results.parts import whole as whole_table
-from inrush.results.schema import SCHEMAS
+from inrush.results.schema import SCHEMAS, renamed
 
 CLIENT = "load_client"
 #: Metrics of a device of a host, which as many hosts as there are call by the same name.
@@ -41,7 +41,7 @@ def watched(
         shards += [table.filter(pc.equal(table["role"], role)) for role in whole]
         if process != SERVER:
             clients.append(table.filter(pc.equal(table["role"], CLIENT)))
-        tables.append(renamed(table, process, several))
+        tables.append(named(table, process, several))
     if several:
         tables.append(together(CLIENT, clients))
     if whole:
@@ -69,16 +69,15 @@ def on_host(table: pa.Table, mark: str) -> pa.Table:
     """Devices with their host in front, but for the host's own rows, whose role says it."""
     if not mark:
         return table
-    named = pc.and_(pc.starts_with(table["metric"], OF_DEVICE), pc.not_equal(table["role"], "host"))
-    devices = pc.if_else(named, pc.binary_join_element_wise(mark, table["device"], ""), table["device"])
+    of_device = pc.and_(pc.starts_with(table["metric"], OF_DEVICE), pc.not_equal(table["role"], "host"))
+    devices = pc.if_else(of_device, pc.binary_join_element_wise(mark, table["device"], ""), table["device"])
     return table.set_column(table.schema.get_field_index("device"), "device", devices)
 
 
-def renamed(table: pa.Table, process: int, several: bool) -> pa.Table:
+def named(table: pa.Table, process: int, several: bool) -> pa.Table:
     """The host and the helper of a process have its number, from 1 on: the first is the load server's."""
     names = {"client": f"inrush/{process + 1}", "host": f"host/{process + 1}"}
     if several and process != SERVER:
         # As it is called in the figures.
         names[CLIENT] = f"client/{process}"
-    roles = pa.array([names.get(role, role) for role in table["role"].to_pylist()], pa.string())
-    return table.set_column(table.schema.get_field_index("role"), "role", roles)
+    return renamed(table, names)
