@@ -196,6 +196,21 @@ def test_time_left_of_the_first_run_is_the_study_s_by_its_schedules() -> None:
     assert study.left_s() == pytest.approx(5 * 50.0, abs=1.0)
 
 
+def test_runs_to_come_are_as_long_as_points_and_not_as_runs_on_the_null_engine(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = [0.0]
+    monkeypatch.setattr("inrush.report.live.clock.time.monotonic", lambda: now[0])
+    study = StudyClock()
+    for n, (point, took_s) in enumerate((("client overhead: null", 1.0), ("mysql", 16.0)), start=1):
+        study.begun(n, 4, point, 0)
+        now[0] += took_s
+        study.ended()
+        assert study.points_s == [16.0][: n - 1] and study.took_s[-1] == took_s
+    study.begun(3, 4, "mysql", 1)
+    assert study.left_s() == pytest.approx(2 * 16.0)
+
+
 def test_nothing_says_how_long_the_first_of_several_runs_is_that_ends_with_its_work() -> None:
     study = StudyClock()
     study.begun(1, 6, "mysql", 0, (), timed(("measure", None)))

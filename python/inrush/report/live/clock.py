@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from inrush.border.events import Event, Progress, RoleProgress
+from inrush.plan.calibration import is_price
 from inrush.stats.measures import call_gaps_s
 
 #: Rates are over so long: samples that come every few seconds are in it as often as they come.
@@ -31,6 +32,8 @@ class StudyClock:
         self.recent = Recent()
         self.run_began_s = time.monotonic()
         self.took_s: list[float] = []
+        #: Without runs on the null engine, which are shorter than those of the study.
+        self.points_s: list[float] = []
         #: What the schedules of the run in hand ask for; None where its work says when it ends.
         self.timed_s: float | None = None
 
@@ -62,6 +65,8 @@ class StudyClock:
 
     def ended(self) -> None:
         self.took_s.append(time.monotonic() - self.run_began_s)
+        if not is_price(self.point):
+            self.points_s.append(self.took_s[-1])
 
     def rates(self) -> Rates:
         """Role -> rows and calls a second, of the last moments."""
@@ -72,7 +77,8 @@ class StudyClock:
         the schedules say how long a run is at least; nothing does where its work ends it and others follow."""
         ahead = self.of - self.n
         here = None if self.last is None else self.last.get("left_s")
-        mean = sum(self.took_s) / len(self.took_s) if self.took_s else self.timed_s
+        known = self.points_s or self.took_s
+        mean = sum(known) / len(known) if known else self.timed_s
         if mean is None:
             return here if ahead == 0 else None
         # The core speaks of the segment in hand, behind which others may come.
