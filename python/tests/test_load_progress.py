@@ -12,7 +12,7 @@ from inrush.load.time_left import with_time_left
 #: 10,000,000 bytes of 100 a row are read, a fifth of their rows is stored.
 EVENT = {
     "event": "progress", "role": "client", "seconds": 2.0, "bytes": 10_000_000, "rows_sent": 100_000, "rows_stored": 20_000,
-    "rows_of_others": 0, "bytes_of_others": 0,
+    "rows_of_others": 0,
     "rejected": 0, "files_done": 0, "files": 1,
 }  # fmt: skip
 
@@ -42,3 +42,10 @@ def test_rejected_rows_are_done_and_all_that_is_read_is_the_most() -> None:
 
 def test_what_an_earlier_command_has_stored_is_not_left() -> None:
     assert seen(bytes_before=8_000_000)["left_s"] == pytest.approx(10.0)
+
+
+def test_rows_that_another_command_stored_are_done_and_in_no_rate() -> None:
+    event = seen(rows_stored=0, rows_of_others=50_000)
+    assert event["stored_bytes"] == 0 and event["left_s"] == pytest.approx(6.0)
+    line = progress_line(event)
+    assert "0 rows stored, 0 rows/s, 0 B/s" in line

@@ -28,7 +28,7 @@ OnEvent = Callable[[Doc], None]
 #: What a client says of its files that is added up.
 COUNTS = ("rows_stored", "rows_before", "rows_of_others", "rejected", "bytes", "bytes_of_others")
 #: What its progress says of all that it has read so far.
-SO_FAR = ("bytes", "bytes_of_others", "rows_sent", "rows_stored", "rows_of_others", "rejected", "seconds")
+SO_FAR = ("bytes", "rows_sent", "rows_stored", "rows_of_others", "rejected", "seconds")
 
 
 @dataclass

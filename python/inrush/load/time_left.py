@@ -26,11 +26,14 @@ def with_time_left(on_event: OnEvent, total_bytes: int) -> OnEvent:
 
 def stored_bytes(event: Doc) -> float:
     """Bytes of the files behind the rows that this command stored, as far as all rows are alike. Pure."""
-    return max(0.0, done_bytes(event) - float(event["bytes_of_others"]))
+    return bytes_of(event, event["rows_stored"])
 
 
 def done_bytes(event: Doc) -> float:
     """The same with the rows that another command stored."""
+    return bytes_of(event, event["rows_stored"] + event["rows_of_others"])
+
+
+def bytes_of(event: Doc, stored: float) -> float:
     rows = event["rows_sent"] + event["rejected"]
-    done = event["rows_stored"] + event["rows_of_others"] + event["rejected"]
-    return float(event["bytes"]) * min(1.0, done / rows) if rows else 0.0
+    return float(event["bytes"]) * min(1.0, (stored + event["rejected"]) / rows) if rows else 0.0
