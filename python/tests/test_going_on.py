@@ -315,7 +315,9 @@ def test_progress_counts_what_was_stored_before_and_hopes_by_what_is_stored_now(
     said: list[Any] = []
     heard = Heard(said.append, Journal(tmp_path / "load.journal"))
     heard.rows_before, heard.rows_due, heard.gaps = 500, 1_000, [(0, 4_000_000_000)]
-    heard.take(Said("client", "client-0", {"event": "progress", "rows_stored": 100, "bytes": 7}))
+    heard.take(
+        Said("client", "client-0", {"event": "progress", "rows_stored": 60, "rows_of_others": 40, "bytes": 7})
+    )
     heard.progress(3, "load", "measure", "load", 0.6, 10.0)
     heard.journal.close()
     assert said[-1]["loaded"] == {"rows": 600, "of": 1_000, "gaps": 1, "gaps_s": 4.0}

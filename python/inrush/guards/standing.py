@@ -64,8 +64,8 @@ def no_other_study(run: RunRecord, _: Figures) -> Verdict | None:
     if here:
         return invalid(
             name,
-            f"Another study ran on this server meanwhile: {'; '.join(here)}. Each is load on the other: wait until it has "
-            "ended, and repeat",
+            f"Another study held this server meanwhile: {'; '.join(here)}. Its runs there are load on this one: wait until it "
+            "has ended, and repeat",
             size=len(here),
         )
     if others:
@@ -74,7 +74,7 @@ def no_other_study(run: RunRecord, _: Figures) -> Verdict | None:
             name,
             f"Another machine left a lock in this server, and whether it still runs is not known here: {away}",
         )
-    return passed(name, "No other study held this server when the run began or ended")
+    return passed(name, "No lock of another study was seen when the run began or ended")
 
 
 def one_server(run: RunRecord, _: Figures) -> Verdict | None:

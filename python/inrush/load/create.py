@@ -16,7 +16,7 @@ from inrush.engines.base.loading import Loading
 from inrush.engines.base.sampled import SampledColumns
 from inrush.engines.base.twin import Twin
 from inrush.engines.servers import secret
-from inrush.errors import Problem, UsageError, from_core, refuse
+from inrush.errors import InrushError, Problem, UsageError, from_core, refuse
 from inrush.load.input import Input, table_of, times_of
 from inrush.load.ledgers import once_more
 from inrush.load.names import column_name_problems
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 Described = Sequence[tuple[str, str, bool]]
 
 
-class MadeMeanwhile(Exception):
+class MadeMeanwhile(InrushError):
     """Another load made the table at the same moment, maybe with other columns: it is looked at as one that was there."""
 
 

@@ -292,8 +292,11 @@ def forecast_within(
     # Figures are means of logs: one that equals the limit differs from it in the last digit.
     in_time = of.y <= limit_s * (1 + 1e-9)
     held, missed = float(of.x[in_time].max(initial=0.0)), float(of.x[~in_time].min(initial=np.inf))
-    if by_law <= 0 and not held:
-        raise Refused(f"a call takes {idle_s:.4g} s when nothing waits: no rate keeps it below {limit_s:g} s")
+    if by_law <= 0:
+        measured = f", and yet {number(held)}/s was measured within it" if held else ""
+        raise Refused(
+            f"a call takes {idle_s:.4g} s when nothing waits: no rate keeps it below {limit_s:g} s{measured}"
+        )
     low, high = sorted((held, missed))
     found, known = min(max(by_law, low), high), MOST_BUSY * full
     is_lower_bound = found > known * (1 + 1e-9)

@@ -94,6 +94,8 @@ def run_one(
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
     around = before.document(deployment, placed)
+    if gone_on is not None and not around.get("other_studies"):
+        around.pop("other_studies", None)  # an earlier stretch was not looked at
     return opened.seal(
         {
             "study": folder.path.name,

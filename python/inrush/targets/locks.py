@@ -19,6 +19,7 @@ from datetime import datetime
 from pathlib import Path
 from urllib.parse import parse_qs, quote, urlencode
 
+from inrush.engines.base.instance import Target
 from inrush.engines.base.sql import LOCK
 from inrush.engines.servers import life
 from inrush.errors import Problem, UsageError, refuse
@@ -90,9 +91,9 @@ def lock_name(study: str, seed: int) -> str:
 
 
 def other_studies(deployment: Deployment) -> list[Holder] | None:
-    """Studies that hold the server beside this process, as far as their inrush is not known to have gone.
+    """Studies that hold the server or one of its shards beside this process, as far as their inrush is not known to have gone.
 
-    None where the server lists no locks or cannot be asked.
+    None where the server lists no locks, cannot be asked, or does not say whose a lock is.
     """
     from inrush import _core
 
@@ -100,14 +101,19 @@ def other_studies(deployment: Deployment) -> list[Holder] | None:
     if not ask:
         return None
     try:
-        names = {
-            str(name).partition(".")[0] for (name, *_) in deployment.ask(ask) if str(name).startswith(LOCK)
-        }
-        holders = [holder(deployment, name) for name in sorted(names)]
+        holders = [
+            holder(deployment, name, place)
+            for place in (None, *deployment.shards)
+            for name in sorted({str(row[0]).partition(".")[0] for row in deployment.ask(ask, place)})
+            if name.startswith(LOCK)
+        ]
     except _core.CoreFailure:
         return None
     ours = (this_machine(), str(os.getpid()))
-    return [h for h in holders if h is not None and (h.machine, h.pid) != ours and h.lives() is not False]
+    known = [h for h in holders if h is not None]
+    if len(known) < len(holders):
+        return None
+    return [h for h in known if (h.machine, h.pid) != ours and h.lives() is not False]
 
 
 def beside_studies(before: Sequence[Holder] | None, after: Sequence[Holder] | None) -> Doc:
@@ -174,12 +180,12 @@ def unguarded(deployment: Deployment, failure: Exception) -> str:
     )
 
 
-def holder(deployment: Deployment, name: str) -> Holder | None:
-    """The lock's holder. Raises what the core raises where the server cannot be asked."""
+def holder(deployment: Deployment, name: str, place: Target | None = None) -> Holder | None:
+    """The lock's holder. place: a shard. Raises what the core raises where the server cannot be asked."""
     from inrush import _core
 
     try:
-        rows = deployment.ask(deployment.server.ask_holder(name))
+        rows = deployment.ask(deployment.server.ask_holder(name), place)
     except _core.CoreFailure as e:
         if e.args[0] == "statement":
             return None

@@ -115,7 +115,7 @@ def test_a_second_is_refused_and_told_and_takes_over_when_the_first_was_killed(
         # Another seed is another place, and the same server all the same.
         listed = bool(deployment.server.ask_locks())
         assert beside.code == 3 if listed else beside.code in (0, 3), beside.err
-        assert (f"ran on this server meanwhile: {found}" in beside.out) == listed, beside.out
+        assert (f"held this server meanwhile: {found}" in beside.out) == listed, beside.out
         assert first.poll() is None, "another seed is another place"
         first.kill()
         first.wait()
@@ -145,7 +145,7 @@ def test_a_lock_of_another_machine_takes_force(
         assert holder(deployment, name) == far
         forced = inrush("run", *words(deployment), *quick(deployment), "--force")
         assert forced.code in (0, 3) and "taken over" in forced.err, forced.err
-        assert "ran on this server" not in forced.out, "a study is not beside itself"
+        assert "held this server" not in forced.out, "a study is not beside itself"
         assert not homes(deployment, name)
     finally:
         for statement in deployment.server.drop_namespace(name):

@@ -88,7 +88,7 @@ fn undisturbed(
         match read() {
             Ok(answer) if before.as_ref() == Some(&answer) => return Ok(answer),
             Ok(answer) => before = Some(answer),
-            Err(Error::Statement { message: said, .. }) => message = said,
+            Err(Error::Statement { message: said, .. }) => (before, message) = (None, said),
             Err(e) => return Err(e),
         }
     }
@@ -170,7 +170,7 @@ mod tests {
         // Rows that another client took, and a failure between two that agree.
         assert_eq!(run(vec![Ok(answer(1)), Ok(answer(3)), Ok(answer(3))]), (Ok(3), 0));
         let cast = || failed("class java.lang.Object cannot be cast".into());
-        assert_eq!(run(vec![Ok(answer(3)), Err(cast()), Ok(answer(3))]), (Ok(3), 0));
+        assert_eq!(run(vec![Ok(answer(3)), Err(cast()), Ok(answer(3)), Ok(answer(3))]), (Ok(3), 0));
         let gone = || Error::Interrupted;
         assert!(run(vec![Ok(answer(3)), Err(gone()), Ok(answer(3))])
             .0

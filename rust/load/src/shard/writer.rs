@@ -79,22 +79,28 @@ impl Writer<'_> {
         let mut todo: Vec<&Part> = parts.iter().collect();
         let mut wait = Duration::from_millis(50);
         let mut others = Chunks::new();
+        // All that is left was in a COMMIT without an answer: what the ledger has of it, also later, is ours.
+        let mut are_ours = false;
         loop {
-            let (why, are_ours) = match self.attempt(&todo) {
+            let why = match self.attempt(&todo) {
                 Ok(()) => return Ok(others),
                 Err(Missed::Never(e)) => return Err(e),
                 Err(Missed::Refused(e)) => {
                     self.session = None;
                     let before = todo.len();
-                    others.extend(self.leave_stored(&mut todo)?);
+                    let found = self.leave_stored(&mut todo)?;
+                    others.extend(found.into_iter().filter(|_| !are_ours));
                     match (todo.len(), before) {
                         (0, _) => return Ok(others),
                         (left, before) if left < before => continue,
                         _ => return Err(e),
                     }
                 }
-                Err(Missed::Again(why)) => (why, false),
-                Err(Missed::Unanswered(why)) => (why, true),
+                Err(Missed::Again(why)) => why,
+                Err(Missed::Unanswered(why)) => {
+                    are_ours = true;
+                    why
+                }
             };
             // The connection may have gone between COMMIT and its answer: the ledger knows.
             self.session = None;
@@ -175,7 +181,12 @@ impl Writer<'_> {
                 Missed::Never(Error::Statement { message, .. }) => Missed::Again(message),
                 other => other,
             })?;
-            self.execute("COMMIT").map_err(unanswered)
+            let session = self.session.as_mut().expect("opened before the first statement");
+            session.execute("COMMIT").map_err(|e| match e {
+                // An answer: it is not stored, and what the ledger has by then is not ours.
+                Error::Statement { .. } => missed(e),
+                e => unanswered(missed(e)),
+            })
         } else {
             self.shard.engine.control(&lines, LEDGER_NS).map(drop).map_err(|e| unanswered(missed(e)))
         }

@@ -62,7 +62,10 @@ impl MySession {
                 Reading::Head => {
                     let head = decode::head(packet, leaves_out).filter(|head| head.columns > 0);
                     let head = head.ok_or_else(garbled)?;
-                    self.columns.clone_from(&extract.columns);
+                    // An answer that is described brings its own.
+                    if !head.described {
+                        self.columns.clone_from(&extract.columns);
+                    }
                     reading = Reading::behind_head(&head, &mut self.columns).ok_or_else(garbled)?;
                     wrong = reading.miscounted(self.columns.len(), wanted);
                 }
