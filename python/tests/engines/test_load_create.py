@@ -185,7 +185,7 @@ def check_times_of_today(place: Place, folder: Path) -> None:
     place.ask("TRUNCATE TABLE t")
     place.ask("INSERT INTO t SELECT id, if(id = 2, addMilliseconds(at, 1), at), us FROM s")
     done = place.load([file], folder)
-    assert done.verdict == "different" and "the files' in at" in done.why, done.why
+    assert done.verdict == "different" and "the files' in `at`" in done.why, done.why
 
 
 def check_far_times_stay_numbers(place: Place, folder: Path) -> None:

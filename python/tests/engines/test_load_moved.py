@@ -80,7 +80,7 @@ def test_of_two_columns_either_may_have_changed_places(postgresql: Target, tmp_p
         assert here.load([file], tmp_path).verdict == "proven"
         here.ask("UPDATE t SET w = CASE k WHEN 1 THEN 8 ELSE 7 END WHERE k < 3")
         done = here.load([file], tmp_path)
-        assert (done.verdict, "values of k or w" in done.why) == ("different", True)
+        assert (done.verdict, "values of `k` or `w`" in done.why) == ("different", True)
 
 
 def test_values_that_changed_places_in_a_table_of_several_imports_are_found_too(
