@@ -118,7 +118,7 @@ class Fake:
     def drop_namespace(self, _name: str) -> tuple[str, ...]:
         return ("drop",)
 
-    def ask(self, statement: str) -> list[list[Any]]:
+    def ask(self, statement: str, _place: object = None) -> list[list[Any]]:
         match statement.split():
             case ["who"]:
                 if self.held is None:
