@@ -17,7 +17,7 @@ from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.chosen import choose_columns, lines
 from inrush.study.first_line import FirstLineGiven
-from inrush.study.new import write_new
+from inrush.study.new import batches_of, write_new
 from inrush.study.reading import load_study
 from inrush.study.sniff import sniff
 from inrush.study.value_types import choose
@@ -191,6 +191,14 @@ def test_what_is_written_is_a_valid_study_that_plans(tmp_path: Path) -> None:
     assert table["source"]["kind"] == "files"
     assert [c["name"] for c in table["columns"]] == ["id", "Näme", "at"]
     assert {r.labels["factors"]["batch_rows"] for r in plan.runs} == {200, 1000}
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [(1, [1]), (2, [1, 2]), (300, [30, 300]), (999, [99, 999]), (1_000, [200, 1_000])],
+)
+def test_few_rows_are_compared_in_two_sizes_of_batches(rows: int, sizes: list[int]) -> None:
+    assert batches_of(rows) == sizes
 
 
 def test_nothing_is_ever_overwritten(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_figure_names_its_percentile(figure: str, count: int, seconds: float) 
     assert merged_s(samples(count), POINT, f"w.sample_{figure}_s") == seconds
 
 
-@pytest.mark.parametrize(("figure", "least"), [("p90", 10), ("p99", 100), ("p999", 1_000)])
+@pytest.mark.parametrize(("figure", "least"), [("p50", 2), ("p90", 10), ("p99", 100), ("p999", 1_000)])
 def test_a_percentile_needs_a_sample_beyond_it(figure: str, least: int) -> None:
     name = f"w.sample_{figure}_s"
     few, enough = samples(least - 1), samples(least)

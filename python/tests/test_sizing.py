@@ -378,6 +378,7 @@ def test_after_the_quickstart_a_day_is_not_shown_and_the_command_that_is_named_c
 
 
 def test_the_command_refuses_what_makes_no_sense(inrush: Inrush) -> None:
-    assert inrush("predict", "--rows-per-s", "-5").code == 2
+    for words in (["-5"], ["inf"], ["nan"], ["5", "--days", "inf"], ["5", "--p99-ms", "0"]):
+        assert inrush("predict", "--rows-per-s", *words).code == 2, words
     said = inrush("predict", "--rows-per-s", "50000", "--p99-ms", "1000")
     assert said.code == 2 and "inrush run batch" in said.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -264,8 +265,8 @@ def predict_need(
     from inrush.results.store import Results
     from inrush.stats.measures import study_record
 
-    if not rows_per_s > 0 or not days > 0 or (p99_ms is not None and not p99_ms > 0):
-        raise UsageError("rates, latencies and days are above 0")
+    if not all(0 < value < math.inf for value in (rows_per_s, days, 1.0 if p99_ms is None else p99_ms)):
+        raise UsageError("rates, latencies and days are finite, and above 0")
     store = opened_store()
     done = [s for s in reversed(store.studies()) if s.doc.get("status") == "done"]
     results = [store.find(w) for w in which] if which else [Results(s.path) for s in done]

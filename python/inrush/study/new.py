@@ -128,7 +128,6 @@ def column_text(column: Chosen) -> str:
 
 
 def study_text(name: str, workload: str, rows: int) -> str:
-    batches = [batch for batch in BATCHES if batch <= rows] or [max(1, rows)]
     return f"""\
 # Change question and expectation to yours before the first run: what was expected is part of the result.
 schema = 1
@@ -138,7 +137,7 @@ expect = "The largest batch is at least 2 times as fast as the smallest."
 workload = {quoted(workload)}
 kind = "fixed_volume"
 engines = ["duckdb", "sqlite"]
-factors.batch_rows = {batches}
+factors.batch_rows = {batches_of(rows)}
 schedule = {{ mode = "closed", limit_s = 3600 }}
 
 [roles.writers]
@@ -176,6 +175,12 @@ repeats.count = 2
 
 [scale.full]
 """
+
+
+def batches_of(rows: int) -> list[int]:
+    """Sizes to compare, none of them larger than all rows: two at least, unless there is one row."""
+    fit = [batch for batch in BATCHES if batch <= rows]
+    return fit if len(fit) > 1 else sorted({max(1, rows // 10), max(1, rows)})
 
 
 def comment(text: str) -> str:
