@@ -66,7 +66,7 @@ def test_an_embedded_database_is_read_back_for_them(engine: str, tmp_path: Path)
             moved = f"CASE id WHEN 1 THEN {one} ELSE {other} END"
             shards.ask(target, f"UPDATE t SET {column} = {moved} WHERE id IN (1, 2)")
             done = load(wanted, tmp_path, silent, silent)
-            assert (done.verdict, f"values of {column} stand" in done.why) == (
+            assert (done.verdict, f"values of `{column}` stand" in done.why) == (
                 verdict,
                 verdict == "different",
             ), done.why
