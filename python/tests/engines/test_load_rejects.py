@@ -55,7 +55,7 @@ def test_malformed_rows_of_every_kind_are_rejected_for_their_reason_and_none_is_
 
 def assert_rejected(file: File, path: Path, rejects: Path) -> None:
     csv.field_size_limit(sys.maxsize)
-    with rejects.open(newline="", encoding="utf-8") as lines:
+    with rejects.open(newline="", encoding="utf-8", errors="surrogateescape") as lines:
         found = {int(row["line"]): row for row in csv.DictReader(lines)}
     wrong: Counter[str] = Counter()
     for line, (kind, column, reason) in file.rejected.items():
