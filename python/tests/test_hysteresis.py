@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +54,17 @@ def test_a_load_that_is_slower_on_the_way_down_is_named_with_its_interval() -> N
     verdict = no_hysteresis(analysis)
     assert verdict is not None and verdict.guard == NAME and verdict.outcome is Outcome.NOTE
     assert "on the way down" in verdict.sentence and "10" in verdict.sentence
+
+
+def test_a_pair_without_a_value_is_none() -> None:
+    up_and_down = {1: 2.0, 2: 2.1, 3: 1.9, 4: 2.0, 5: 2.2, 6: 2.1}
+    for block in up_and_down:
+        analysis: Any = SimpleNamespace(values=lambda _, k=block: {(): {**up_and_down, k: 0.0}})
+        (found,) = by_direction(analysis, "writers.makespan_s")
+        left = [k for k in (1, 3, 5) if block not in (k, k + 1)]
+        assert (found.up, found.down) == tuple(
+            tuple(up_and_down[k + down] for k in left) for down in (False, True)
+        )
 
 
 def test_equal_directions_pass_and_other_orders_and_one_pair_are_not_judged() -> None:

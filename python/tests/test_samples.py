@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -20,7 +21,9 @@ from inrush.report.plan_text import plan_lines
 from inrush.results.schema import SCHEMAS
 from inrush.stats.record import RunRecord
 from inrush.stats.run_figures import figures_of_run
+from inrush.stats.samples import intervals_s
 from inrush.study.reading import load_study
+from tests import synthetic
 
 S = 1_000_000_000
 
@@ -34,6 +37,22 @@ def segment(plan: StudyPlan, label: str) -> dict[str, Any]:
     segments = plan.runs[0].plan["segments"]
     found: dict[str, Any] = next(s for s in segments if s["label"] == label)
     return found
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole"), [((1, 1), 1.0), ((1, 2), None), ((2, 1), None), ((2, 1, 2), None), ((1, 2, 3), None)]
+)
+def test_parts_of_one_interval_alone_have_comparable_samples(
+    parts: Sequence[int], whole: float | None
+) -> None:
+    roles = [
+        {**synthetic.role_plan(f"writers/{k}"), "schedule": {"kind": "samples", "every_ns": every * S}}
+        for k, every in enumerate(parts)
+    ]
+    run = synthetic.run()
+    held = {**run.plan, "segments": [{**run.plan["segments"][-1], "roles": roles}]}
+    own = {f"writers/{k}": float(every) for k, every in enumerate(parts)}
+    assert intervals_s(replace(run, plan=held)) == {"writers": whole, **own}
 
 
 # --- plans

@@ -148,6 +148,12 @@ def test_outliers_are_flagged_by_the_sliding_rule() -> None:
     assert np.flatnonzero(stats.outliers(x)).tolist() == [50, 300]
 
 
+def test_an_outlier_is_one_among_its_neighbours_on_a_long_way_up_too() -> None:
+    x = np.arange(1_000.0)
+    x[[3, 500, 996]] += 100
+    assert np.flatnonzero(stats.outliers(x, window=20)).tolist() == [3, 500, 996]
+
+
 def test_wilson_agrees_with_the_textbook() -> None:
     found = stats.wilson(9, 10)
     assert (found.low, found.high) == pytest.approx((0.5958, 0.9821), abs=1e-3)

@@ -18,9 +18,9 @@ from inrush.guards.analyse import analyse
 from inrush.guards.lateness import client_on_time
 from inrush.report.steal import steal_table
 from inrush.results.schema import SCHEMAS
-from inrush.stats.record import RunRecord, StudyRecord
+from inrush.stats.record import FloatArray, RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
-from inrush.stats.steal_free import StealFree, covered_s, steal_free_part
+from inrush.stats.steal_free import StealFree, covered_s, steal_free_intervals, steal_free_part
 from tests import synthetic
 from tests.synthetic import SECOND
 
@@ -100,6 +100,22 @@ def test_no_second_of_theft_or_next_to_one_is_calm_and_every_other_is(taken: set
     found = steal_free(ran(frozenset(taken)))
     assert (found.seconds, found.of_s) == (len(SECONDS) - len(touched), len(SECONDS))
     assert ("writers.lag_p99_s" in found.figures) is (len(touched) < len(SECONDS))
+
+
+def test_intervals_are_kept_or_left_out_whole() -> None:
+    run = ran()
+    intervals = run.tables["intervals"]
+    begins = intervals.column("t_ns").to_pylist()
+    assert len(begins) > 100
+
+    def steal_in(begin_ns: FloatArray, end_ns: FloatArray) -> FloatArray:
+        assert (end_ns > begin_ns).all()
+        return np.where(begin_ns < begins[7], 1.0, 0.0)
+
+    kept = steal_free_intervals(run, steal_in)
+    assert kept is not None and kept.column("t_ns").to_pylist() == begins[7:]
+    empty = replace(run, tables={**run.tables, "intervals": intervals.slice(0, 0)}, _rows={})
+    assert steal_free_intervals(empty, steal_in) is empty.tables["intervals"]
 
 
 def test_without_theft_the_calm_part_is_the_run() -> None:

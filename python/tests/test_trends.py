@@ -20,12 +20,17 @@ from inrush.guards.analyse import analyse
 from inrush.guards.trends import NAME, service_time_steady, table_of_one_size
 from inrush.report.overview import text_table
 from inrush.stats.record import RunRecord, StudyRecord
-from inrush.stats.trends import service_trends
+from inrush.stats.trends import service_trends, sums_of_logs
 from tests import synthetic
 from tests.synthetic import SECOND
 
 SEEDS = 200
 CALLS = 40
+
+
+def test_a_time_of_nothing_counts_as_a_nanosecond() -> None:
+    hists = synthetic.table("hist", [synthetic.hist([0, 0]), synthetic.hist([1, 8])])
+    assert sums_of_logs(hists).tolist() == pytest.approx([0.0, np.log(8)])
 
 
 def served(service_s: np.ndarray, role: str = "readers", block: int = 1, kind: str = "service") -> RunRecord:
