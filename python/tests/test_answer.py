@@ -157,6 +157,17 @@ def test_a_scaling_answer_gives_speed_up_and_efficiency() -> None:
     assert tried(found, 16).because.startswith("efficiency 25 %")
 
 
+@pytest.mark.parametrize(("rows", "weak"), [(14_000, False), (16_000, True)])
+def test_half_as_many_rows_again_is_more_work(rows: int, weak: bool) -> None:
+    doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
+    runs = [
+        synthetic.run("duckdb", {"writers": n}, block, order, makespan_s=1.0 + 0.001 * block, rows=of)
+        for block in (1, 2, 3) for order, (n, of) in enumerate(((1, 10_000), (8, rows)))
+    ]  # fmt: skip
+    _, found = answered(StudyRecord({**synthetic.STUDY, **doc}, runs))
+    assert tried(found, 8).word.startswith("8 times the work") == weak
+
+
 def test_weak_scaling_is_recognised_by_its_rows() -> None:
     doc = {"answer": {"kind": "scaling", "of": "writers.makespan_s", "along": "writers"}}
     runs = [

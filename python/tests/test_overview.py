@@ -89,6 +89,16 @@ def test_a_row_without_a_note_is_plainly_valid() -> None:
     assert [line.rpartition("  ")[2] for line in lines[1:3]] == ["valid", "valid*"]
 
 
+def test_a_note_of_a_study_is_of_the_rows_with_its_points() -> None:
+    analysis = fixed({("duckdb", 200): 2.0, ("sqlite", 200): 1.0})
+    analysis = analysis_of(analysis.record, [replace(m, verdicts=[]) for m in analysis.runs])
+    _, sqlite = analysis.points
+    for points, words in ((None, ["valid*", "valid*"]), ((sqlite,), ["valid", "valid*"])):
+        analysis.__dict__["study_verdicts"] = [replace(noted("trends", "falls"), points=points)]
+        lines = text_table(analysis, seen(analysis))
+        assert [line.rpartition("  ")[2] for line in lines[1:3]] == words
+
+
 def test_a_row_too_wide_for_a_terminal_says_what_its_rows_survive_below() -> None:
     runs = [
         synthetic.run(engine, {}, block, makespan_s=1.0 * spread, doc={"durability": {"survives": survives}},

@@ -180,6 +180,20 @@ def test_short_dips_have_the_period_after_which_they_come_back() -> None:
     assert found is not None and found.found and found.period == pytest.approx(50, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("amplitude", "p", "likely", "found"),
+    [
+        (0.02, 0.0005, True, True),
+        (0.02, 0.01, True, False),
+        (0.02, 0.5, False, False),
+        (0.001, 0.0005, False, False),
+    ],
+)
+def test_a_wave_is_as_large_as_it_is_sure(amplitude: float, p: float, likely: bool, found: bool) -> None:
+    one = series.Wave(20.0, amplitude * series.WAVE_AMPLITUDE / 0.01, p)
+    assert (one.likely, one.found) == (likely, found)
+
+
 def test_short_and_constant_series_have_no_wave_verdict() -> None:
     assert series.wave([1.0] * 100) is None
     assert series.wave([1.0] * 300) is None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.stats
 
 from inrush.stats.shape import spreads, steps
 
@@ -57,6 +58,37 @@ def test_three_times_the_spread_is_seen_in_9_of_10_and_named_first() -> None:
     seen = [f for f in found if f is not None and f.differ]
     assert len(seen) > 0.9 * TRIALS // 4
     assert all(next(iter(f.sd)) == "varying" for f in seen)
+
+
+def test_the_chance_of_a_straight_line_is_that_of_a_lack_of_fit() -> None:
+    rng = np.random.default_rng(5)
+    times = {
+        v: noisy(rng, 0.01 + v * 1e-6, runs, 0.05)
+        for v, runs in zip(VOLUMES, (2, 3, 4, 5, 2, 3), strict=True)
+    }
+    x = np.concatenate([np.full(len(of), v) for v, of in times.items()])
+    y = np.concatenate(list(times.values()))
+    mean = np.concatenate([np.full(len(of), np.mean(of)) for of in times.values()])
+    fitted = np.polyval(np.polyfit(x, y, 1, w=1 / mean), x)
+    lack, pure = (((a - b) / mean) ** 2 for a, b in ((mean, fitted), (y, mean)))
+    free = (len(VOLUMES) - 2, len(y) - len(VOLUMES))
+    p = scipy.stats.f.sf(lack.sum() / free[0] / (pure.sum() / free[1]), *free)
+    found = steps(times)
+    assert found is not None and found.p == pytest.approx(p, rel=1e-6)
+    per_volume = np.diff([np.mean(of) for of in times.values()]) / np.diff(VOLUMES)
+    slope = np.polyfit(x, y, 1, w=1 / mean)[0]
+    assert found.growth == pytest.approx(per_volume / slope, rel=1e-6)
+
+
+def test_the_chance_of_equal_spreads_is_that_of_brown_and_forsythe() -> None:
+    rng = np.random.default_rng(6)
+    of = {engine: np.exp(rng.normal(k, 0.05 * (k + 1), 6 + 2 * k)) for k, engine in enumerate("abc")}
+    found = spreads({engine: [values.tolist()] for engine, values in of.items()})
+    assert found is not None
+    logs = {engine: np.log(values) for engine, values in of.items()}
+    assert found.p == pytest.approx(scipy.stats.levene(*logs.values(), center="median").pvalue)
+    assert found.sd == pytest.approx({engine: log.std(ddof=1) for engine, log in logs.items()})
+    assert list(found.sd) == sorted(logs, key=lambda engine: -logs[engine].std())
 
 
 def test_one_engine_alone_is_not_compared() -> None:
