@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from inrush.stats.causes import Companion, companions
+from inrush.stats.coherence import coherence
 from inrush.stats.record import RunRecord
 from tests import synthetic
 from tests.test_waves import DIPS, SECOND, N, checkpoints, noise, only_wave, run_of
@@ -109,6 +110,19 @@ def test_levels_are_taken_in_the_middle_of_a_step_and_what_is_no_cause_is_left_o
     assert set(of) == {"bytes that wait to be written", "CPU of server, thread walwriter"}
     assert of["bytes that wait to be written"].values == pytest.approx(np.arange(N) + 0.5)
     assert of["CPU of server, thread walwriter"].values == pytest.approx(GROWS)
+
+
+def test_a_coherence_is_free_of_units_and_none_where_nothing_moves() -> None:
+    x, y = 1000 - 400 * DIPS + noise(1), 10 + DIPS + noise(2, sd=0.1)
+    seen = coherence(x, y, N / 20)
+    assert seen is not None and seen.share > 0.9 and seen.opposed
+    for unit in (1e-12, 1e12):
+        other = coherence(x, unit * y, N / 20)
+        assert other is not None and other.share == pytest.approx(seen.share)
+    for still in (np.full(N, 7.0), np.zeros(N)):
+        assert coherence(x, still, N / 20) is None and coherence(still, x, N / 20) is None
+    assert coherence(x[:40], y[:40], 2) is not None, "ten values in each of four stretches"
+    assert coherence(x[:12], y[:12], 2) is None
 
 
 def test_a_counter_that_ticks_with_the_dips_is_their_cause_whichever_way_it_swings() -> None:
