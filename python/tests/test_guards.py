@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from inrush.analysis.comparability import holds_engines_together
 from inrush.analysis.verdicts import Outcome, Verdict, by_guard, worst
 from inrush.guards import notes
 from inrush.guards.analyse import analyse, measured_run
 from inrush.guards.guard import run_guards
 from inrush.guards.settings import same
+from inrush.guards.steps import shortened
 from inrush.stats.record import RunRecord, StudyRecord
 from inrush.stats.run_figures import figures_of_run
 from tests import synthetic
@@ -31,6 +34,65 @@ def study_verdicts(record: StudyRecord) -> dict[str, Verdict]:
 
 
 TRUTH = {("duckdb", b): s for b, s in ((200, 3.0), (1000, 2.0), (5000, 1.5))}
+
+
+def test_a_verdict_says_how_far_a_run_misses() -> None:
+    found = verdicts(synthetic.run("postgresql", **dict(PROVOKED["warm-up not counted"][0])))[
+        "warm-up not counted"
+    ]
+    share = re.search(r"at ([0-9.]+) % of the rest", found.sentence)
+    assert share is not None and found.size == pytest.approx(1 - float(share[1]) / 100, abs=0.006)
+    for totals, size in (({"ok": 47}, 3), ({"ok": 47, "ops": 54}, 7), ({"ok": 52, "ops": 46}, 6)):
+        found = verdicts(synthetic.run("postgresql", totals=totals))["errors not counted as fast"]
+        assert (found.outcome, found.size) == (Outcome.INVALID, size), found
+
+
+@pytest.mark.parametrize(
+    ("known", "outcome", "said"),
+    [
+        (("POWER_LOSS", "POWER_LOSS"), Outcome.PASS, ""),
+        (("POWER_LOSS", None), Outcome.NOTE, "is not known of sqlite"),
+        ((None, None), Outcome.NOTE, "is not known of duckdb, sqlite"),
+        (("POWER_LOSS", "PROCESS_CRASH"), Outcome.INVALID, "Rows survive different things"),
+    ],
+)
+def test_what_is_not_known_to_survive_is_not_called_equal(
+    known: tuple[str | None, str | None], outcome: Outcome, said: str
+) -> None:
+    runs = [
+        synthetic.run(engine, {}, block, doc={"durability": {"survives": of}} if of else {"durability": None})
+        for block in (1, 2)
+        for engine, of in zip(("duckdb", "sqlite"), known, strict=True)
+    ]
+    answer = {"kind": "comparison", "of": "writers.rows_per_s", "along": "engine"}
+    found = study_verdicts(StudyRecord({**synthetic.STUDY, "answer": answer}, runs))["equal durability"]
+    assert found.outcome is outcome and said in found.sentence, found
+
+
+@pytest.mark.parametrize(
+    ("engines", "along", "per", "factors", "together"),
+    [
+        (2, "engine", (), {}, True),
+        (2, None, (), {}, True),
+        (1, "engine", (), {}, False),
+        (1, "batch_rows", ("readers",), {}, False),
+        (2, "batch_rows", ("engine",), {}, False),
+        (2, "batch_rows", ("readers",), {}, True),
+        (2, "batch_rows", (), {}, False),
+        (2, None, (), {"batch_rows": (1, 2)}, False),
+    ],
+)
+def test_which_answers_hold_engines_against_each_other(
+    engines: int, along: str | None, per: Sequence[str], factors: Mapping[str, Sequence[Any]], together: bool
+) -> None:
+    assert holds_engines_together(engines, along, per, factors) == together
+
+
+@pytest.mark.parametrize(("length", "shown"), [(60, 60), (61, 60)])
+def test_a_statement_is_shown_in_a_line(length: int, shown: int) -> None:
+    text = "SELECT\n   1 " + "x" * (length - 9)
+    found = shortened(text)
+    assert len(found) == shown and found.startswith("SELECT 1 x") and found.endswith("…") == (length > shown)
 
 
 def test_a_sound_run_passes_every_guard_that_can_invalidate_it() -> None:

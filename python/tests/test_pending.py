@@ -127,6 +127,7 @@ def test_a_poll_with_less_than_half_of_the_highest_begins_the_count_anew() -> No
     assert Queue([10, 20, 30, 14, 40, 50, 60], 7).grew == 3
     assert Queue([10, 20, 30, 15, 40, 50, 60], 7).grew == 6
     assert Queue([10, 0, 20, 30, 40, 50], 6).grew == 4
+    assert Queue([10, 0, 20], 3).most == 20 and Queue([], 0).most == Queue([], 0).at_end == 0
 
 
 def test_polls_after_the_last_event_are_no_growth() -> None:
