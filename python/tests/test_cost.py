@@ -297,7 +297,7 @@ def of_files(tmp_path: Path) -> Path:
 
 def test_nothing_says_beforehand_how_long_rows_of_files_take(of_files: Path) -> None:
     """It said `1.2 s to 1.2 s more` of fresh repeats that took 17 s."""
-    plan = shipped(str(of_files), scale="xs", engines=("sqlite",))
+    plan = shipped(str(of_files), "factors.batch_rows=[100]", scale="xs", engines=("sqlite",))
     text = "\n".join(plan_lines(plan))
     assert cost(plan).is_least and "as many rows and seconds as the files hold" in text
     assert re.search(

@@ -90,7 +90,9 @@ class Process(Generic[E]):
     def kill(self) -> None:
         """Ends it now, with everything it started. Nothing when it has ended: its id may be another's by now."""
         if self._process.returncode is None:
-            os.killpg(self._process.pid, signal.SIGKILL)
+            # The thread that waits for its end may have just seen it, and not yet said so.
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
 
     def close(self) -> int:
         """Waits for the end (kill first where it must not wait); returns the exit code, negative for a signal."""
