@@ -118,6 +118,15 @@ def test_a_crash_names_the_signal_and_shows_the_end_of_the_log(tmp_path: Path) -
     assert "SIGSEGV" in message and "worker.log" in message and "fake_core.py" in message
 
 
+def test_a_kill_of_a_process_that_just_ended_is_none() -> None:
+    """Another thread has waited for it, and this one does not know yet."""
+    document: Any = {"does": "drive"}
+    ended: Worker = Process(document, None, command=("true",))
+    os.waitpid(ended.pid, 0)
+    ended.kill()
+    ended.close()
+
+
 def test_a_kill_names_memory_as_the_likely_reason(tmp_path: Path) -> None:
     assert "memory" in death_message(-9, tmp_path / "none.log")
 
