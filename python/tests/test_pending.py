@@ -147,6 +147,14 @@ def test_a_rate_one_percent_too_high_grows_before_its_batches_are_late() -> None
     assert (found["keeps_up"], found["pending_end"]) == (0, found["pending_max"])
 
 
+def test_an_event_waits_for_its_batch_and_then_as_long_as_the_batch() -> None:
+    # A thousand a second in batches of a hundred: the one that came j-th from the end waits j ms, and the batch 10 ms.
+    found = figures(1_000, [0.01], batch=100)
+    for name in ("event", "event_on_time"):
+        assert found[f"{name}_p50_s"] == pytest.approx(0.0595, rel=0.03)
+        assert found[f"{name}_p99_s"] == pytest.approx(0.1085, rel=0.03)
+
+
 def test_what_only_a_late_client_missed_is_said_by_the_other_end() -> None:
     late = figures(9_000, [0.01], late_s=0.0)
     assert (late["keeps_up"], late["keeps_up_on_time"]) == (1, 1)
