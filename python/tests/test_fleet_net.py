@@ -40,6 +40,8 @@ DATABASE = "database"
 LIMIT_S = 300.0
 #: Of a way that has room for some calls of a host's sessions, and not for all at once.
 FULL_BYTES_PER_S, QUEUE_BYTES = 100_000, 1_000
+#: Sessions of each host: as many as fill the way, and leave the workers a turn on few cores.
+THREADS = 6
 #: Clocks of one machine are one: what of it is not rounding is none.
 DRIFTED_MS = 0.1
 AGAIN = "TCP segments sent again"
@@ -203,7 +205,7 @@ def test_a_way_that_is_full_on_one_host_alone_names_that_host(tmp_path: Path) ->
                     bytes_per_s=FULL_BYTES_PER_S * full,
                     queue_bytes=QUEUE_BYTES * full,
                 )
-                results = reads(at, url, tmp_path / str(full), 4.0, threads=16)
+                results = reads(at, url, tmp_path / str(full), 4.0, threads=THREADS)
                 (found[full],) = study_record(results).runs
     for run in found.values():
         assert {r for r in run.tables["resources"]["role"].unique().to_pylist() if r.startswith("host")} == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -180,6 +181,20 @@ def test_a_process_whose_parent_was_gone_before_it_asked_ends(tmp_path: Path) ->
             env={**os.environ, "INRUSH_PARENT": str(parent)}, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert (done.stdout, done.returncode) == (said, 0 if said else 1), done.stderr
+
+
+def test_a_process_that_hears_nothing_ends_and_its_log_says_so() -> None:
+    program = (
+        "import sys, time; from inrush.agent.parent import Lines, Parent\n"
+        "parent = Parent(Lines(0), sys.stdout, leash_s=0.2)\n"
+        "while True: parent.words(); time.sleep(0.05)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as silent:
+        assert silent.wait(20) == 1 and silent.stdout is not None and silent.stderr is not None
+        assert re.fullmatch(rb"ended: nothing was heard for [0-9.]+ s\n", silent.stderr.read())
+        assert silent.stdout.read() == b""
 
 
 def test_a_leftover_is_found_by_what_it_writes_and_ended(tmp_path: Path) -> None:

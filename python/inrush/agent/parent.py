@@ -39,7 +39,9 @@ class Parent:
         if found:
             self.heard_at = now
         elif self.leash_s is not None and now - self.heard_at > self.leash_s:
-            os._exit(1)  # sessions are at work, and no parent would read an event
+            # Sessions are at work, and no parent would read an event: it is said in the log, which stays.
+            print(f"ended: nothing was heard for {now - self.heard_at:.1f} s", file=sys.stderr, flush=True)
+            os._exit(1)
         words: list[Word] = [json.loads(line) for line in found]
         for word in words:
             if word["do"] == "alive":
