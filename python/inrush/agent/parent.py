@@ -40,7 +40,8 @@ class Parent:
             self.heard_at = now
         elif self.leash_s is not None and now - self.heard_at > self.leash_s:
             # Sessions are at work, and no parent would read an event: it is said in the log, which stays.
-            print(f"ended: nothing was heard for {now - self.heard_at:.1f} s", file=sys.stderr, flush=True)
+            sys.stderr.write(f"ended: nothing was heard for {now - self.heard_at:.1f} s\n")
+            sys.stderr.flush()
             os._exit(1)
         words: list[Word] = [json.loads(line) for line in found]
         for word in words:
