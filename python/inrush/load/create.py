@@ -50,7 +50,7 @@ def refuse_files(call: Call, inputs: Sequence[Input], loading: Loading) -> None:
     """Raises UsageError for files of which no table can be made, before anything is made for it. No files: nothing."""
     if inputs:
         asked = asked_of(call, loading)
-        table = table_of(inputs, call.table.rpartition(".")[2], (), loading.column_types, asked)
+        table = table_of(inputs, call.table.rpartition(".")[2], (), loading, asked)
         times_of(inputs, table, (), asked)
         names = [c.name for c in table.columns]
         refuse(
@@ -158,6 +158,9 @@ def with_declared(table: Table, described: Described) -> Table:
 def method_of(call: Call, twin: Twin, table: Table) -> str:
     """The method that fills the table. Raises UsageError for one that cannot. Pure."""
     methods = loading_of(twin).methods_for(table, twin.methods)
+    if not methods:
+        kinds = ", ".join(f"{c.name} ({c.declared})" for c in table.columns)
+        raise UsageError(f"table {call.table}: no insert method takes its types together: {kinds}")
     if call.method in twin.methods and call.method not in methods:
         raise UsageError(
             f"--method {call.method}: types of table {call.table} take {' or '.join(methods)} alone"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
-from inrush.engines.base.loading import Loading
+from inrush.engines.base.loading import Loading, base_type
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
@@ -111,14 +111,13 @@ def table_of(
     inputs: Sequence[Input],
     name: str,
     described: Sequence[tuple[str, str, bool]],
-    column_types: Mapping[str, tuple[str, ...]],
+    loading: Loading,
     asked: Asked = AS_FOUND,
 ) -> Table:
     """The columns that are loaded, in the order of the table. Pure.
 
     described: (column, type, nullable) of the table that is there; empty where it will be created, with columns as
-    they were found in the files. column_types: the engine's, see `Loading`. Raises UsageError for columns that do not
-    go together.
+    they were found in the files. Raises UsageError for columns that do not go together.
     """
     found = columns_of(inputs, name, described, asked)
     if not described:
@@ -134,10 +133,11 @@ def table_of(
     for column, kind, _nullable in described:
         if column not in here:
             continue  # the table's default
-        meanings = column_types.get(base_type(kind), ())
-        if not meanings:
+        meanings = loading.column_types.get(base_type(kind), ())
+        if not meanings and not loading.reads_texts:
             unknown.append(f"{column} ({kind})")
             continue
+        meanings = meanings or ("text",)
         in_file = here[column].type
         columns.append(Column(column, in_file if in_file in meanings else meanings[0]))
     if unknown:
@@ -232,23 +232,6 @@ def limits_of(
         elif logical.get(column, "bool") != "bool" and (span := loading.ranges.get(base_type(kind))):
             limits[column] = {"range": list(span)}
     return limits
-
-
-def base_type(kind: str) -> str:
-    """`timestamp(3) with time zone` -> `timestamp with time zone`; `Nullable(Int64)` -> `int64`.
-
-    ClickHouse's `DateTime64(3, 'UTC')` keeps its digits, which are its unit: `datetime64(3)`.
-    """
-    text = kind.strip().lower()
-    for wrapper in ("nullable(", "lowcardinality("):
-        if text.startswith(wrapper):
-            text = text[len(wrapper) : -1]
-    if text.startswith("array("):
-        return text
-    if text.startswith("datetime64("):
-        return f"{text.partition(',')[0].rstrip(')')})"
-    before, bracket, after = text.partition("(")
-    return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
 
 
 def looked_at(inputs: Sequence[Input]) -> list[Input]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from inrush.border import plan as border
 from inrush.errors import RowsMissing, UsageError, from_core, refuse
-from inrush.load import create, imports, preflight, proof, readback, reading
+from inrush.load import create, imports, preflight, proof, reading
 from inrush.load.call import Call
 from inrush.load.create import describe
 from inrush.load.input import (
@@ -62,7 +62,7 @@ def prepare(
     kinds = {column.name: declared[column.name] for column in table.columns}
     types = {column.name: column.type for column in table.columns}
     weak = proof.weak_columns(kinds, shards.loading)
-    proven_by = readback.load_proof(shards.loading, table, physical, kinds, weak)
+    proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
@@ -145,7 +145,7 @@ def table_there(
     refuse(preflight.server_problems(shards, targets, call.table))
     described = describe(shards, targets[0][1], call.table)
     asked = create.asked_of(call, shards.loading)
-    table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading.column_types, asked)
+    table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading, asked)
     times, undecided = times_or_not(looked, table, described, asked)
     columns = columns_of(looked, table.name, described, asked)
     if shards.loading.null_is_a_type:

@@ -144,8 +144,6 @@ def compared(of: LoadEvidence, expected: Figures) -> LoadVerdict:
                 how = f"{how} on {name}"
             if column not in columns or doubt(how) > doubt(columns[column]):
                 columns[column] = how
-    for column, why in of.weak.items():
-        columns.setdefault(column, f"{NOT_COMPARED}: {why}")
     named = [(column, how) for column, how in columns.items() if column]
     wrong = [column for column, how in named if DIFFERENT in how]
     weak = [f"`{column}` {how}" for column, how in named if NOT_COMPARED in how]
@@ -226,7 +224,9 @@ def by_column(
         if should == has:
             continue
         scale = {"sum_high": 2**32, "sum_low": 1}.get(item["kind"])
-        if scale is None or column not in weak:
+        if column in weak and item["kind"] == "sum_hash":
+            columns[column] = f"{NOT_COMPARED}: {weak[column]}"
+        elif scale is None or column not in weak:
             wrong.add(column)
         else:
             shifted[column] = shifted.get(column, 0) + scale * (has - should)
@@ -325,12 +325,12 @@ TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
 
 
 def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str]:
-    """Column -> what its type does to values. declared: column -> type in the database."""
+    """Column -> what its type does to values, where they are not as the files have them. declared: column -> type in the database."""
     found = {}
     for column, kind in declared.items():
         kind = kind.lower()
         digits = TIMES.match(kind)
-        if digits is not None and not kind.endswith("]"):
+        if digits is not None and not loading.is_as_text(kind):
             kept = int(digits[2]) if digits[2] else loading.time_digits
             if kept < 6:
                 found[column] = f"{kind} keeps {kept} digits of a second and rounds the others"
@@ -338,8 +338,10 @@ def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str
             found[column] = REWRITTEN
         elif ROUNDED_FLOAT.match(kind):
             found[column] = f"{kind} rounds"
+        elif loading.is_as_text(kind):
+            found[column] = f"{kind} is stored in another spelling"
     return found
 
 
-#: Nothing of such a column can be compared.
+#: Equal hashes prove such a column; others say nothing.
 REWRITTEN = "json is stored in another spelling"

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
 from inrush.border.load import FilesPlan, Scan
 from inrush.border.plan import ChecksumItem, SumHash, SumRows
-from inrush.engines.base.loading import Loading
 from inrush.engines.base.plans import Proof
 from inrush.engines.base.sql import quote
 from inrush.engines.base.twin import Twin
@@ -18,7 +17,6 @@ from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
 from inrush.plan import ends
 from inrush.plan.ends import TextFile
-from inrush.workload import Table
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
@@ -26,14 +24,6 @@ if TYPE_CHECKING:
 
     AnyShards = Shards | RemoteShards
 Targets = Sequence[tuple[str, border.Target]]
-
-
-def load_proof(
-    loading: Loading, table: Table, physical: str, declared: Mapping[str, str], weak: Mapping[str, str]
-) -> Proof:
-    """What is summed of a table: every column but those with values that the database writes in another way."""
-    left = tuple(c for c in table.columns if c.name not in weak or c.type.startswith("time"))
-    return loading.proof(replace(table, columns=left), physical, declared, weak)
 
 
 def read_items(items: Sequence[ChecksumItem]) -> list[SumHash | SumRows]:

@@ -167,13 +167,17 @@ def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[st
 def table_plan(server: Twin, table: Table, physical: str) -> TablePlan:
     """The user's own table in the engine's dialect: the twin's, under the user's name."""
     planned = server.plan_table(table, "", "inrush_load")
+    loading = server.loading
+    wire = planned.wire
+    if loading is not None:
+        wire = {c.name: loading.wire_of(c, planned.wire[c.name]) for c in table.columns}
     create = tuple(text_of(first).replace(planned.name, physical, 1) for first in planned.create[:1])
     return TablePlan(
         name=physical,
         create=create,
         fresh=(),
         drop=(),
-        wire=planned.wire,
+        wire=wire,
         losses=planned.losses,
         takes_no_rows=planned.takes_no_rows,
     )

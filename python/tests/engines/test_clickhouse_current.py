@@ -19,10 +19,12 @@ import pytest
 from inrush.engines.base.durability_level import Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.servers import life, ports
+from inrush.errors import UsageError
 from inrush.targets.deployment import Deployment
 
 from . import test_contract as contract
 from . import test_load as loading
+from . import test_load_any_type as any_type
 from . import test_load_create as creating
 from . import test_load_keys as keys
 from . import test_load_proof as proving
@@ -210,3 +212,13 @@ def asked(target: Target, statement: str) -> list[list[Any]]:
     document = {"engine": target.engine, "url": target.url, "options": dict(target.options)}
     rows: list[list[Any]] = json.loads(_core.control(json.dumps(document), statement, 30.0))["rows"]
     return rows
+
+
+def test_a_table_of_any_types_is_loaded(clickhouse: Target, tmp_path: Path) -> None:
+    for place in proving.database(clickhouse):
+        any_type.clickhouse_s_types(place, any_type.CLICKHOUSE_NOW, tmp_path)
+        # A number of them means seconds where rows are text.
+        place.ask("CREATE TABLE u (at DateTime64(3, 'UTC'), d Decimal(9,2)) ENGINE = MergeTree ORDER BY at")
+        (tmp_path / "u.csv").write_text("at,d\n2024-01-31 10:00:00.123,1.25\n")
+        with pytest.raises(UsageError, match="no insert method takes its types together"):
+            place.load([tmp_path / "u.csv"], tmp_path, table="u")

@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.engines import server
+from inrush.engines.base.loading import base_type
 from inrush.engines.base.sampled import SampledColumns
 from inrush.engines.mysql.load import LENGTHS, ROW_BYTES, row_bytes, text_type, types
 from inrush.errors import UsageError
 from inrush.load import create
 from inrush.load.call import Call
-from inrush.load.input import base_type, limits_of, open_inputs
+from inrush.load.input import limits_of, open_inputs
 from inrush.load.shards import loading_of
 from inrush.plan.ends import table_plan
 from inrush.study.chosen import choose_columns

@@ -13,7 +13,7 @@ import pytest
 
 from inrush.engines import server
 from inrush.engines.base.instance import Target
-from inrush.load.input import base_type
+from inrush.engines.base.loading import base_type
 from inrush.load.shards import loading_of
 from inrush.plan.ends import table_plan, target_table
 from inrush.workload import LOGICAL_TYPES, Column, Table

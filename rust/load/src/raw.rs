@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use inrush_rows::error::Error;
 use inrush_rows::rows::{Columns, TextValues, Values};
-use inrush_rows::types::hex::hex_bytes;
+use inrush_rows::types::hex::{hex_bytes, hex_text};
 
 /// Turns these columns into bytes. A number of bits is that of PostgreSQL's `bit(n)`: its length, then the bits from the
-/// highest on; 0: bytes. Errors: what are no digits, and a value of more bits.
-pub fn make_raw(rows: &mut Columns, columns: &BTreeMap<String, u32>) -> Result<(), Error> {
+/// highest on; 0: bytes. `as_text`: as PostgreSQL reads both. Errors: what are no digits, and a value of more bits.
+pub fn make_raw(rows: &mut Columns, columns: &BTreeMap<String, u32>, as_text: bool) -> Result<(), Error> {
     let count = rows.rows;
     for column in &mut rows.columns {
         let Some(&bits) = columns.get(&column.name) else { continue };
@@ -20,11 +20,21 @@ pub fn make_raw(rows: &mut Columns, columns: &BTreeMap<String, u32>) -> Result<(
                 false => Some(Vec::new()),
             };
             let unfit = || Error::Plan(format!("column {}: a value has more than {bits} bits", column.name));
-            made.push(&found.ok_or_else(unfit)?);
+            let found = found.ok_or_else(unfit)?;
+            made.push(&if as_text { text(&found, bits) } else { found });
         }
         column.values = Values::Text(made);
     }
     Ok(())
+}
+
+/// Of what `sized` made: `\x` and hexadecimal digits, or one digit for each bit.
+fn text(value: &[u8], bits: u32) -> Vec<u8> {
+    if bits == 0 {
+        return [b"\\x", &*hex_text(value)].concat();
+    }
+    let digit = |at: usize| b'0' + (value[4 + at / 8] >> (7 - at % 8) & 1);
+    (0..if value.is_empty() { 0 } else { bits as usize }).map(digit).collect()
 }
 
 /// The value as the server takes it; `None` where it has more bits. A value of fewer bytes has zeros before it.
@@ -61,7 +71,7 @@ mod tests {
         [&b"00ff0a"[..], b"", b""].iter().for_each(|text| texts.push(text));
         column.present = vec![1, 1, 0];
         let mut rows = Columns::new(3, vec![column]);
-        make_raw(&mut rows, &BTreeMap::from([("b".into(), 0)])).unwrap();
+        make_raw(&mut rows, &BTreeMap::from([("b".into(), 0)]), false).unwrap();
         let Values::Text(texts) = &rows.columns[0].values else { panic!("a column of texts") };
         assert_eq!((texts.get(0), texts.get(1)), (&b"\0\xff\n"[..], &b""[..]));
         assert!(!rows.columns[0].is_present(2));
@@ -82,6 +92,10 @@ mod tests {
             (&[8], 3, None),
             (&[1, 0], 8, None),
         ];
+        for (bytes, text_of) in [(vec![5], &b"101"[..]), (vec![], b"000")] {
+            assert_eq!(text(&sized(bytes, 3).unwrap(), 3), text_of);
+        }
+        assert_eq!((text(&[0, 0xff], 0), text(&[], 3)), (b"\\x00ff".to_vec(), vec![]), "and NULL");
         for (bytes, bits, found) in cases {
             assert_eq!(sized(bytes.to_vec(), bits).as_deref(), found, "{bytes:?} as {bits} bits");
         }

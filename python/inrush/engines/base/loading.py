@@ -28,11 +28,30 @@ def information_schema(schema: str, table: str, here: str, kind: str) -> str:
     )
 
 
+def base_type(kind: str) -> str:
+    """`timestamp(3) with time zone` -> `timestamp with time zone`; `Nullable(Int64)` -> `int64`.
+
+    ClickHouse's `DateTime64(3, 'UTC')` keeps its digits, which are its unit: `datetime64(3)`.
+    """
+    text = kind.strip().lower()
+    for wrapper in ("nullable(", "lowcardinality("):
+        if text.startswith(wrapper):
+            text = text[len(wrapper) : -1]
+    if text.startswith("array("):
+        return text
+    if text.startswith("datetime64("):
+        return f"{text.partition(',')[0].rstrip(')')})"
+    before, bracket, after = text.partition("(")
+    return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
+
+
 class Loading(ABC):
     """Tables of others as one engine has them. Defaults are those of SQL's standard."""
 
     #: Type of a column in the database, lower case and without length -> what its values may mean, the usual first.
     column_types: ClassVar[Mapping[str, tuple[str, ...]]]
+    #: Values of every other type go in as texts that the server reads; else such tables are refused.
+    reads_texts: ClassVar[bool] = False
     #: Rows and the line of the ledger commit together (`Session::execute` in the core).
     transactional: ClassVar[bool] = False
     #: Names of tables are the same in capitals and small letters.
@@ -63,6 +82,14 @@ class Loading(ABC):
     types_by_version: ClassVar[bool] = False
     #: A database that every server of this kind has, where others can be made from (empty: none is named); None: none is made.
     first_database: ClassVar[str | None] = None
+
+    def is_as_text(self, declared: str) -> bool:
+        """Whether values of this type in the database go in, and are compared, as the texts that the server reads and writes."""
+        return bool(declared) and not self.column_types.get(base_type(declared))
+
+    def has_texts(self, table: Table) -> bool:
+        """Whether the table has such columns."""
+        return any(self.is_as_text(column.declared) for column in table.columns)
 
     # the proof
 
@@ -133,8 +160,12 @@ class Loading(ABC):
         return ""
 
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
-        """Those of the engine's methods that can fill this table, fastest first."""
+        """Those of the engine's methods that can fill this table, or one for files, fastest first; empty: none takes all of its types."""
         return methods
+
+    def wire_of(self, column: Column, usual: str) -> str:
+        """What the core is told of a column's type. usual: as it is told of one that the twin makes."""
+        return usual
 
     def raw_columns(self, table: Table) -> Mapping[str, int]:
         """Columns of bytes that the core sends as they are -> n of a type `bit(n)`, 0 of others; twin of `ShardPlan::raw`.

@@ -45,8 +45,10 @@ class ClickhouseFigures(HashedFigures):
         return f"toInt64(toFloat64({name}) * {by})"
 
     def hashed(self, column: Column) -> str:
-        """NULL has no hash."""
-        return f"cityHash64({digits(column) if column.type == 'bytes' else quote(column.name)})"
+        """NULL has no hash. Of a text it is the same as of what it is the text of, where that is a text too."""
+        name = quote(column.name)
+        text = f"toString({name})" if column.type == "text" and column.declared else name
+        return f"cityHash64({digits(column) if column.type == 'bytes' else text})"
 
     def hashed_row(self, number: str) -> str:
         return f"intHash64({number})"

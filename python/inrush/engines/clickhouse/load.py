@@ -55,6 +55,7 @@ class ClickhouseLoading(Loading):
     figures = ClickhouseFigures()
     hashing = "city_hash64"
     pads_texts = True
+    reads_texts = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite: ClassVar[frozenset[str]] = frozenset({"nan", "inf"})
     ranges: ClassVar[Mapping[str, tuple[int, int]]] = RANGES
@@ -84,10 +85,17 @@ class ClickhouseLoading(Loading):
         return f"CREATE TABLE {usual.name} ({columns}) ENGINE = MergeTree ORDER BY {order}"
 
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
-        if any(number_of(column) for column in table.columns):
+        ticks = any(number_of(column) for column in table.columns)
+        if self.has_texts(table):
+            return () if ticks else ("tsv",)
+        if ticks:
             return METHODS
         # Bytes are sent as they are by those that are no text.
         return ("native", "rowbinary") if any(c.type == "bytes" for c in table.columns) else methods
+
+    def wire_of(self, column: Column, usual: str) -> str:
+        # Texts of arrays and their like have escapes of their own.
+        return column.declared if self.is_as_text(column.declared) else usual
 
     def raw_columns(self, table: Table) -> Mapping[str, int]:
         return {c.name: 0 for c in table.columns if c.type == "bytes"}
@@ -96,6 +104,11 @@ class ClickhouseLoading(Loading):
         number, name = number_of(column), quote(column.name)
         if column.type == "bytes":
             return f"{digits(column)} AS {name}"
+        if self.is_as_text(column.declared):
+            return f"toString({name}) AS {name}"
+        if column.declared.startswith("LowCardinality("):
+            plain = column.declared.removeprefix("LowCardinality(").removesuffix(")")
+            return f"CAST({name} AS {plain}) AS {name}"
         return name if number is None else f"{number}({name}) AS {name}"
 
     def create_keyed(self, name: str, columns: Mapping[str, str], key: Sequence[str]) -> str:

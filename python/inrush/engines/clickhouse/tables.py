@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 
 from inrush.engines.base import sql
+from inrush.engines.base.loading import base_type
 from inrush.workload import SPELLED, Column
 
 #: Logical type -> type in the table and on the wire.
@@ -43,9 +43,8 @@ TYPES: Mapping[str, str] = {
     "json": "String",
     "bit": "UInt64",
 }
-#: Digits of a second -> function that gives such a time as the whole number that is stored.
-NUMBERS = {"3": "toUnixTimestamp64Milli", "6": "toUnixTimestamp64Micro"}
-_DIGITS = re.compile(r"DateTime64\((\d)")
+#: Type of a time -> function that gives such a time as the whole number that is stored.
+NUMBERS = {"datetime64(3)": "toUnixTimestamp64Milli", "datetime64(6)": "toUnixTimestamp64Micro"}
 
 
 def type_of(column: Column) -> str:
@@ -59,5 +58,4 @@ def type_of(column: Column) -> str:
 
 def number_of(column: Column) -> str | None:
     """The function that gives a `DateTime64` of a table as a whole number of the column's unit; None of other types."""
-    found = _DIGITS.search(column.declared)
-    return NUMBERS[found[1]] if found else None
+    return NUMBERS.get(base_type(column.declared))

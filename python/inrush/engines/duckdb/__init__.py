@@ -90,6 +90,7 @@ FSYNC = "fsync_mode"
 
 class DuckDBLoading(Loading):
     figures = DuckDBFigures()
+    reads_texts = True
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
@@ -98,13 +99,17 @@ class DuckDBLoading(Loading):
 
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
         # Bytes travel as Arrow has them.
-        return ("bulk",) if any(c.type == "bytes" for c in table.columns) else methods
+        is_bulk = self.has_texts(table) or any(c.type == "bytes" for c in table.columns)
+        return ("bulk",) if is_bulk else methods
 
     def raw_columns(self, table: Table) -> Mapping[str, int]:
         return {c.name: 0 for c in table.columns if c.type == "bytes"}
 
     def read_column(self, column: Column) -> str:
-        return read_column(column)
+        name = quote(column.name)
+        return (
+            f"CAST({name} AS VARCHAR) AS {name}" if self.is_as_text(column.declared) else read_column(column)
+        )
 
 
 class DuckDB(Twin):

@@ -72,6 +72,7 @@ class MysqlLoading(Loading):
     figures = MysqlFigures()
     hashing = "crc32"
     pads_texts = True
+    reads_texts = True
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     has_days = True
@@ -100,7 +101,8 @@ class MysqlLoading(Loading):
 
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
         # LOAD DATA makes bytes of their digits.
-        return ("load",) if any(c.type == "bytes" for c in table.columns) else methods
+        is_load = self.has_texts(table) or any(c.type == "bytes" for c in table.columns)
+        return ("load",) if is_load else methods
 
     def read_column(self, column: Column) -> str:
         name = quote(column.name)

@@ -41,6 +41,7 @@ class PostgresqlLoading(Loading):
     unsigned_is_signed = True
     pads_texts = True
     row_figures = 1_664
+    reads_texts = True
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
@@ -52,6 +53,8 @@ class PostgresqlLoading(Loading):
     first_database = "postgres"
 
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
+        if self.has_texts(table):
+            return ("client_file",)
         # A COPY takes bytes as they are; the others send texts.
         return ("bulk",) if any(c.type == "bytes" for c in table.columns) else methods
 

@@ -116,6 +116,7 @@ SETTINGS = (
 
 class SqliteLoading(Loading):
     unsigned_is_signed = True
+    reads_texts = True
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})

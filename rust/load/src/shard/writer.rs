@@ -10,6 +10,7 @@ use crate::queue::Queue;
 use crate::refusal::{is_final, places};
 use crate::{pause, raw, Bucket, EventSender};
 use inrush_engines::engine::shared::clear;
+use inrush_engines::engine::whole_file::CLIENT_FILE;
 use inrush_engines::engine::{Done, Ns, Outcome, Payload, Session, Submit, Work};
 use inrush_rows::encode;
 use inrush_rows::error::{Error, TargetFault};
@@ -232,7 +233,8 @@ impl Writer<'_> {
             many => {
                 clear(&mut self.batch);
                 many.iter().for_each(|rows| append(&mut self.batch, rows));
-                raw::make_raw(&mut self.batch, &self.shard.plan.raw).map_err(Missed::Never)?;
+                let as_text = method == CLIENT_FILE;
+                raw::make_raw(&mut self.batch, &self.shard.plan.raw, as_text).map_err(Missed::Never)?;
                 session.encode(INSERT, &self.batch, &mut self.payload).map_err(missed)?;
                 &self.batch
             }

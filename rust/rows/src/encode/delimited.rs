@@ -11,6 +11,9 @@ use crate::plan::{LogicalType, TablePlan, DUMPED};
 use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 use crate::types::hex::hex_text;
 
+/// Types of ClickHouse with quotes and escapes of their own.
+const NESTED: [&str; 3] = ["Array(", "Tuple(", "Map("];
+
 /// What distinguishes the delimited formats.
 pub(super) trait Style: Send {
     const SEPARATOR: u8;
@@ -37,7 +40,7 @@ pub(super) struct Delimited<S> {
 struct Shape {
     /// Of a file that inrush alone reads.
     is_dumped: bool,
-    /// Arrays of ClickHouse have quotes and escapes of their own.
+    /// Of a type in `NESTED`.
     is_clickhouse: bool,
     /// Texts of ClickHouse hold any bytes.
     takes_bytes: bool,
@@ -75,18 +78,18 @@ const BLOCK_ROWS: usize = 1024;
 
 impl<S: Style> Delimited<S> {
     pub(super) fn new(table: &TablePlan) -> Delimited<S> {
-        let shape = |wire: &str| Shape {
+        let shape = |wire: &str, ty: LogicalType| Shape {
             is_dumped: wire == DUMPED,
-            is_clickhouse: wire.starts_with("Array("),
+            is_clickhouse: NESTED.iter().any(|nested| wire.starts_with(nested)),
             takes_bytes: matches!(wire, "String" | "Nullable(String)"),
             stored_signed: matches!(wire, "int8" | "bigint" | "BIGINT"),
             brackets: if wire.ends_with("[]") { *b"{}" } else { *b"[]" },
             times_as_numbers: S::TIMES_AS_NUMBERS || wire.contains("Int64"),
-            null_is_empty_list: wire.starts_with("Array(Array("),
+            null_is_empty_list: ty.is_list() && wire.starts_with("Array(Array("),
             times: Times::default(),
         };
         Delimited {
-            columns: table.columns.iter().map(|c| shape(&c.wire)).collect(),
+            columns: table.columns.iter().map(|c| shape(&c.wire, c.ty)).collect(),
             style: std::marker::PhantomData,
         }
     }
@@ -156,6 +159,7 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
             Field::Made(texts)
         }
         (Values::Text(v), LogicalType::Decimal) => Field::Decimal(&v.bytes, &v.ends),
+        (Values::Text(v), _) if shape.is_clickhouse => Field::Verbatim(in_one_line(v)),
         (Values::Text(v), _) => Field::Text(&v.bytes, &v.ends),
         (Values::List(v), ty) => match ty.item() {
             Some(item) if is_plain(v, item) => Field::List(v),
@@ -163,6 +167,25 @@ fn field<'a>(column: &'a Column, shape: &Shape) -> Result<Field<'a>, Error> {
             None => return Err(mismatch(&column.name, "a list")),
         },
     })
+}
+
+/// Nested values as ClickHouse writes them, whose escapes are theirs: but for what would end the field.
+fn in_one_line(texts: &TextValues) -> TextValues {
+    let mut made = TextValues::default();
+    let mut text = Vec::new();
+    for row in 0..texts.ends.len() {
+        text.clear();
+        for &byte in texts.get(row) {
+            match byte {
+                b'\t' => text.extend_from_slice(b"\\t"),
+                b'\n' => text.extend_from_slice(b"\\n"),
+                b'\r' => text.extend_from_slice(b"\\r"),
+                _ => text.push(byte),
+            }
+        }
+        made.push(&text);
+    }
+    made
 }
 
 fn made<'a>(

@@ -1,9 +1,9 @@
-//! Three insert methods: binary COPY, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
+//! Three insert methods: COPY, binary or of texts that the server reads, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
 
 use super::message;
 use crate::engine::Payload;
 use inrush_rows::encode::pgcopy::{Arrays, Cells, PgCopy, PgType, RowHead};
-use inrush_rows::encode::{Part, PART_ROWS};
+use inrush_rows::encode::{encoder, Encoder, Part, PART_ROWS};
 use inrush_rows::error::Error;
 use inrush_rows::plan::{OpPlan, TablePlan};
 use inrush_rows::rows::Columns;
@@ -15,18 +15,20 @@ const MAX_MESSAGE_BYTES: usize = 0x3fff_ffff;
 pub struct Copy {
     /// The COPY statement as a message.
     pub command: Vec<u8>,
-    encoder: PgCopy,
+    encoder: Box<dyn Encoder>,
 }
 
 impl Copy {
-    pub fn new(op: &OpPlan, table: &TablePlan) -> Result<Copy, Error> {
+    /// `is_text`: as of `op.text`. The server reads texts as values of any type.
+    pub fn new(op: &OpPlan, table: &TablePlan, is_text: bool) -> Result<Copy, Error> {
         let mut command = Vec::new();
         message::query(&mut command, &op.text);
-        Ok(Copy { command, encoder: PgCopy::new(table)? })
+        let encoder = if is_text { encoder("text", table)? } else { Box::new(PgCopy::new(table)?) };
+        Ok(Copy { command, encoder })
     }
 
     pub fn encode_part(&mut self, rows: &Columns, part: Part, out: &mut Payload) -> Result<(), Error> {
-        out.encode_part(&mut self.encoder, rows, part)
+        out.encode_part(self.encoder.as_mut(), rows, part)
     }
 }
 

@@ -79,8 +79,8 @@ impl PgSession {
         let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
         match op.method.as_str() {
             SERVER_FILE if self.address.speaker.copies => Ok(Prepared::ServerFile(op.text.clone())),
-            "bulk" | CLIENT_FILE if self.address.speaker.copies => {
-                Ok(Prepared::Copy(Box::new(Copy::new(op, table)?)))
+            way @ ("bulk" | CLIENT_FILE) if self.address.speaker.copies => {
+                Ok(Prepared::Copy(Box::new(Copy::new(op, table, way == CLIENT_FILE)?)))
             }
             "multirow" => {
                 let batches = batches(&self.ctx, id);

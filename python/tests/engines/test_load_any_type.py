@@ -1,0 +1,253 @@
+"""A table that is there is loaded whatever its types are: what inrush does not convert itself goes in as the text of the file."""
+
+from __future__ import annotations
+
+import csv
+import sqlite3
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from inrush.engines.base.instance import Target
+from inrush.errors import InrushError
+from inrush.load.call import Call
+from inrush.load.run import Loaded, load
+from tests.engines.test_load_proof import Place, database
+
+from .servers import each_kind
+
+#: Type -> texts of a file; and what the server writes of them where that is another text.
+Texts = tuple[tuple[str, ...], tuple[str, ...]]
+SAME: tuple[str, ...] = ()
+POSTGRESQL: Mapping[str, Texts] = {
+    "numeric": (("1.50", "-12345678901234567890.123456789"), SAME),
+    "numeric(10,2)": (("1.5", "0.01"), ("1.50", "0.01")),
+    "mood": (("glad", "so-so, at\tbest"), SAME),
+    "jsonb": (('{"b":1,"a":[1,2]}', "null"), ('{"a": [1, 2], "b": 1}', "null")),
+    "json": (('{"b":1,"a":[1,2]}', '"a\\nb"'), SAME),
+    "int[]": (("{1,2,NULL}", "{}"), SAME),
+    "text[]": (('{a,"b c","d\\"e"}', "{NULL}"), SAME),
+    "numeric(4,1)[]": (("{1.5}", "{}"), SAME),
+    "time": (("12:34:56.789", "00:00:00"), SAME),
+    "time(3)": (("12:34:56.7891", "00:00:00"), ("12:34:56.789", "00:00:00")),
+    "timetz": (("12:34:56+02", "00:00:00-05:30"), SAME),
+    "interval": (("1 day 02:03:04", "-3 mons"), SAME),
+    "inet": (("10.0.0.1", "fe80::1/64"), ("10.0.0.1/32", "fe80::1/64")),
+    "cidr": (("10.0.0.0/8", "fe80::/64"), SAME),
+    "macaddr": (("08:00:2b:01:02:03", "08002b010204"), ("08:00:2b:01:02:03", "08:00:2b:01:02:04")),
+    "xml": (("<a b='1'>x</a>", "<b/>"), SAME),
+    "money": (("12.34", "-1"), ("$12.34", "-$1.00")),
+    "tsrange": (('["2024-01-01 00:00:00","2024-01-02 00:00:00")', "empty"), SAME),
+    "int4range": (("[1,3]", "(,5)"), ("[1,4)", "(,5)")),
+    "point": (("(1.5,2)", "(0,-1)"), SAME),
+    "box": (("(3,4),(1,2)", "(1,1),(0,0)"), SAME),
+    "tsvector": (("'cat' 'fat'", ""), SAME),
+    "bit varying(5)": (("10110", "1"), SAME),
+    "place": (('(1.5,"a b")', "(,)"), SAME),
+    "plant": (("north", "south"), SAME),
+    "hstore": (('"a"=>"1"', ""), SAME),
+    "citext": (("Ab", "aB"), SAME),
+    "uuid[]": (("{00000000-0000-0000-0000-00000000000a}", "{}"), SAME),
+    "bytea": (("\\x00ff", "\\x5c"), SAME),
+    "bit(4)": (("\\x05", "\\x0f"), ("0101", "1111")),
+    "bool": (("true", "false"), SAME),
+    "float8": (("1.5", "NaN"), SAME),
+    "float8[]": (("[1.5,2]", "[]"), ("{1.5,2}", "{}")),
+    "bigint": (("-9223372036854775808", "7"), SAME),
+    "timestamptz": (("2024-01-31T10:00:00.123456Z", "1969-12-31T23:59:59Z"), ("2024-01-31 10:00:00.123456+00", "1969-12-31 23:59:59+00")),
+    "date": (("2024-02-29", "1900-01-01"), SAME),
+    "varchar(40)": (("a\\tb\\", 'x"y,\nz'), SAME),
+}  # fmt: skip
+MYSQL: Mapping[str, Texts] = {
+    "decimal(30,2)": (("1.50", "-1234567890123456789012345678.9"), ("1.50", "-1234567890123456789012345678.90")),
+    "enum('glad','so-so, at best')": (("glad", "so-so, at best"), SAME),
+    "set('a','b')": (("a,b", ""), SAME),
+    "time(3)": (("12:34:56.789", "-838:59:59.000"), SAME),
+    "year": (("2024", "1999"), SAME),
+    "json": (('{"a": 1}', "[1, 2]"), SAME),
+    "int": (("-5", "7"), SAME),
+    "varchar(40)": (("a\\tb\\", 'x"y,\nz'), SAME),
+    "datetime(6)": (("2024-01-31 10:00:00.123456", "2000-01-01 00:00:00.000000"), SAME),
+}  # fmt: skip
+DUCKDB: Mapping[str, Texts] = {
+    "DECIMAL(18,3)": (("1.500", "-2"), ("1.500", "-2.000")),
+    "HUGEINT": (("170141183460469231731687303715884105727", "-1"), SAME),
+    "TIME": (("12:34:56.789", "00:00:00"), SAME),
+    "ENUM('glad', 'so so')": (("glad", "so so"), SAME),
+    "JSON": (('{"b":1,"a":[1,2]}', "null"), SAME),
+    "TINYINT": (("-128", "127"), SAME),
+    "TIMESTAMP_S": (("2024-01-31 10:00:00", "1970-01-01 00:00:00"), SAME),
+    "TIMESTAMP_MS": (("2024-01-31 10:00:00.123", "1970-01-01 00:00:00"), SAME),
+    "TIMESTAMP_NS": (("2024-01-31 10:00:00.123456789", "1970-01-01 00:00:00"), SAME),
+    "INTEGER[]": (("[1, 2, NULL]", "[]"), SAME),
+    "STRUCT(a INTEGER, b VARCHAR)": (("{'a': 1, 'b': x y}", "{'a': NULL, 'b': NULL}"), SAME),
+    "MAP(VARCHAR, INTEGER)": (("{a=1, b=2}", "{}"), SAME),
+    "INTERVAL": (("1 day", "02:03:04"), SAME),
+    "BLOB": (("\\x00ff", "\\x5c"), ("\\x00\\xFF", "\\x5C")),
+    "BIGINT": (("-5", "7"), SAME),
+    "VARCHAR": (("a\\tb\\", 'x"y,\nz'), SAME),
+}  # fmt: skip
+SQLITE: Mapping[str, Texts] = {
+    "NUMERIC": (("1.50", "12"), ("1.5", "12")),
+    "DECIMAL(10,2)": (("1.5", "abc"), SAME),
+    "": (("007", "x"), SAME),
+    "DATETIME": (("2024-01-31 10:00:00", "2000-01-01"), SAME),
+    "TIME": (("12:34:56", "x"), SAME),
+    "JSON": (('{"a":1}', "[]"), SAME),
+    "INTEGER": (("-5", "7"), SAME),
+    "TEXT": (("a\\tb\\", 'x"y,\nz'), SAME),
+}  # fmt: skip
+CLICKHOUSE: Mapping[str, Texts] = {
+    "Decimal(18,2)": (("1.5", "-12345.25"), ("1.50", "-12345.25")),
+    "Enum8('glad' = 1, 'so so' = 2)": (("glad", "so so"), SAME),
+    "FixedString(3)": (("abc", "xyz"), SAME),
+    "UUID": (("00000000-0000-0000-0000-00000000000a", "ffffffff-0000-0000-0000-000000000000"), SAME),
+    "Date": (("2024-02-29", "1970-01-02"), SAME),
+    "DateTime": (("2024-01-31 10:00:00", "2000-01-01 00:00:00"), SAME),
+    "Array(String)": (("['a','b c','d\\'e']", "[]"), SAME),
+    "Array(UInt8)": (("[1,2]", "[ 3 ]"), ("[1,2]", "[3]")),
+    "Int8": (("-128", "127"), SAME),
+    "Int64": (("-5", "7"), SAME),
+    "String": (("a\\tb\\", 'x"y,\nz'), SAME),
+}  # fmt: skip
+#: Of servers younger than 18.16.
+CLICKHOUSE_NOW: Mapping[str, Texts] = {
+    **CLICKHOUSE,
+    "Decimal(18,2)": (("1.50", "-12345.25"), ("1.5", "-12345.25")),
+    "LowCardinality(String)": (("a", "b"), SAME),
+    "IPv4": (("10.0.0.1", "255.0.0.1"), SAME),
+    "IPv6": (("fe80::1", "::"), SAME),
+    "Date32": (("1920-02-29", "2200-01-02"), SAME),
+    "DateTime64(9, 'UTC')": (("2024-01-31 10:00:00.123456789", "2000-01-01 00:00:00.000000000"), SAME),
+    "Int256": (("170141183460469231731687303715884105728", "-1"), SAME),
+    "Array(Nullable(Decimal(9,1)))": (("[1.5,NULL]", "[]"), SAME),
+    "Tuple(Int32, String)": (("(1,'a')", "(2,'')"), SAME),
+    "Map(String, Int32)": (("{'a':1,'b':2}", "{}"), SAME),
+}  # fmt: skip
+#: What is made before a table of these types.
+BEFORE = (
+    "CREATE EXTENSION hstore",
+    "CREATE EXTENSION citext",
+    "CREATE TYPE mood AS ENUM ('glad', E'so-so, at\\tbest')",
+    "CREATE TYPE place AS (x numeric, name text)",
+    "CREATE DOMAIN plant AS text CHECK (VALUE IN ('north', 'south'))",
+)
+
+
+def file_of(types: Mapping[str, Texts], folder: Path, nulls: bool = True) -> Path:
+    """An id, a column of each type: its two texts, and a row of NULLs."""
+    path = folder / "any.csv"
+    with path.open("w", newline="", encoding="utf-8") as out:
+        rows = csv.writer(out, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n")
+        out.write(",".join(["id", *names(types)]) + "\n")
+        for row in range(2):
+            rows.writerow([row, *(texts[row] for texts, _ in types.values())])
+        if nulls:
+            out.write("2" + "," * len(types) + "\n")
+    return path
+
+
+def names(types: Mapping[str, Texts]) -> list[str]:
+    return [f"c{k}" for k in range(len(types))]
+
+
+def declared(types: Mapping[str, Texts]) -> str:
+    return ", ".join(["id INTEGER", *(f"{n} {kind}" for n, kind in zip(names(types), types, strict=True))])
+
+
+def checked(types: Mapping[str, Texts], found: list[list[Any]], done: Loaded, nulls: bool = True) -> None:
+    """Every value is there as the server writes it; a column is proven whose texts are those of the file, and no other one is
+    called different."""
+    assert (done.rows_stored, done.rejected) == (2 + nulls, 0)
+    for k, (kind, (texts, other)) in enumerate(types.items()):
+        expected = [*(other or texts), *([None] if nulls else [])]
+        assert [row[k] for row in found] == expected, kind
+        how = done.columns[f"c{k}"]
+        converted = kind in ("inet", "bytea", "bit(4)", "float8[]", "timestamptz", "BLOB")
+        assert ("not compared" in how) == bool(other and not converted), (kind, how)
+    unsure = any("not compared" in how for how in done.columns.values())
+    assert done.verdict == ("counted" if unsure else "proven"), done.why
+
+
+@pytest.fixture(params=each_kind(["postgresql", "timescaledb"]))
+def postgres(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from database(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(params=["mysql", "mariadb"])
+def my(request: pytest.FixtureRequest) -> Iterator[Place]:
+    yield from database(request.getfixturevalue(request.param))
+
+
+@pytest.fixture
+def here(postgresql: Target) -> Iterator[Place]:
+    yield from database(postgresql)
+
+
+def test_postgresql_s_types(postgres: Place, tmp_path: Path) -> None:
+    for statement in BEFORE:
+        postgres.ask(statement)
+    postgres.ask(f"CREATE TABLE t ({declared(POSTGRESQL)})")
+    done = postgres.load([file_of(POSTGRESQL, tmp_path)], tmp_path, verify=True)
+    found = postgres.ask(f"SELECT {', '.join(f'{n}::text' for n in names(POSTGRESQL))} FROM t ORDER BY id")
+    checked(POSTGRESQL, found, done)
+
+
+def test_mysql_s_types(my: Place, tmp_path: Path) -> None:
+    my.ask(f"CREATE TABLE t ({declared(MYSQL)})")
+    done = my.load([file_of(MYSQL, tmp_path)], tmp_path, verify=True)
+    texts = (f"CAST({n} AS CHAR)" for n in names(MYSQL))
+    checked(MYSQL, my.ask(f"SELECT {', '.join(texts)} FROM t ORDER BY id"), done)
+
+
+def test_clickhouse_s_types(clickhouse: Target, tmp_path: Path) -> None:
+    for place in database(clickhouse):
+        clickhouse_s_types(place, CLICKHOUSE, tmp_path)
+
+
+def clickhouse_s_types(place: Place, types: Mapping[str, Texts], folder: Path) -> None:
+    place.ask(
+        f"CREATE TABLE t ({declared(types)}) ENGINE = MergeTree ORDER BY id".replace("INTEGER", "Int32")
+    )
+    done = place.load([file_of(types, folder, nulls=False)], folder, verify=True)
+    texts = ", ".join(f"CAST(toString({n}) AS String)" for n in names(types))
+    checked(types, place.ask(f"SELECT {texts} FROM t ORDER BY id"), done, nulls=False)
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_types_of_embedded_engines(engine: str, tmp_path: Path) -> None:
+    connect: Any = duckdb.connect if engine == "duckdb" else sqlite3.connect
+    types, text = (DUCKDB, "VARCHAR") if engine == "duckdb" else (SQLITE, "TEXT")
+    at = tmp_path / "t.db"
+    with connect(str(at)) as made:
+        made.execute(f"CREATE TABLE t ({declared(types)})")
+    call = Call((str(file_of(types, tmp_path)),), "t", into=f"{engine}://{at}", verify=True)
+    done = load(call, tmp_path / "loads", lambda note: None, lambda event: None)
+    with connect(str(at)) as table:
+        columns = ", ".join(f"CAST({n} AS {text})" for n in names(types))
+        found = table.execute(f"SELECT {columns} FROM t ORDER BY id").fetchall()
+    checked(types, found, done)
+
+
+def test_a_value_that_is_none_of_its_type_is_refused_with_the_server_s_reason(
+    here: Place, tmp_path: Path
+) -> None:
+    here.ask("CREATE TABLE t (id int, n numeric)")
+    (tmp_path / "a.csv").write_text("id,n\n1,2.5\n2,much\n")
+    with pytest.raises(InrushError, match="much"):
+        here.load([tmp_path / "a.csv"], tmp_path)
+    assert here.rows() == 0
+
+
+def test_one_changed_value_is_not_called_proven(here: Place, tmp_path: Path) -> None:
+    here.ask("CREATE TABLE t (id int, n numeric)")
+    (tmp_path / "a.csv").write_text("id,n\n1,2.5\n2,3.5\n")
+    assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "proven"
+    here.ask("UPDATE t SET n = 2.4 WHERE id = 1")
+    done = here.load([tmp_path / "a.csv"], tmp_path)
+    assert done.verdict == "counted" and "`n` not compared" in done.why, done.why
+    here.ask("UPDATE t SET n = NULL WHERE id = 1")
+    assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "different"
