@@ -94,6 +94,8 @@ class Chosen:
     longest: int = 0
     #: Some of its times are of years that not every database has.
     far: bool = False
+    #: As of `Found`.
+    spelled: str = ""
 
 
 #: `NEAR_YEARS` in s since 1970.
@@ -126,9 +128,13 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
             kind = "time_ms"
         if kind == "u64" and not asked.unsigned:
             kind = "i64"  # a file with larger values is refused before anything is stored
-        return Chosen(name, kind, nulls, longest=longest, far=far)
+        if kind == "bytes" and not asked.bytes:
+            raise UsageError(
+                f"column {name}: bytes of a file go by `inrush load` alone, into a database that has them"
+            )
+        return Chosen(name, kind, nulls, longest=longest, far=far, spelled=same[0].spelled)
     if asked.bytes and any(c.nul for c in same):
-        return Chosen(name, "bytes", nulls, longest=longest)
+        return Chosen(name, "bytes", nulls, evidence=together(parts), longest=longest)
     evidence = together(parts)
     if asked.not_finite:
         evidence = with_not_finite(evidence)
@@ -236,7 +242,9 @@ def literal_lines(files: Sequence[Sniffed]) -> list[str]:
 def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     """None where all values fit a type and no other was in question."""
     choice = c.choice
-    if c.type == "bytes":
+    if c.spelled:
+        return f"column {c.name}: {c.spelled}; stored as text"
+    if c.type == "bytes" and c.evidence is not None:
         return f"column {c.name}: values with a NUL character are no texts; stored as bytes"
     if choice is None:
         return None

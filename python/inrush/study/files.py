@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, get_args
 from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, UsageError, refuse
+from inrush.study.parquet import arrow_type as arrow_type_of
+from inrush.study.parquet import is_texts, texts
 from inrush.study.patterns import matching
 from inrush.workload import TYPES, FileSource, Workload
 
@@ -208,7 +210,7 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
                 has = ", ".join(file.schema_arrow.names)
                 raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
             for batch in file.iter_batches(columns=list(types)):
-                stream.write_batch(cast(batch, schema, parquet))
+                stream.write_batch(cast(batch, schema, types, parquet))
         unfinished.rename(into)
     except (pa.ArrowException, OSError) as e:
         # Both of a file that is damaged and of a disk without room; of the latter only the number says it.
@@ -223,15 +225,19 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
     return into
 
 
-def cast(batch: pa.RecordBatch, schema: pa.Schema, parquet: Path) -> pa.RecordBatch:
-    """Every column as its field of `schema` says; no integer, time or text changes its value."""
+def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], parquet: Path) -> pa.RecordBatch:
+    """Every column as its field of `schema` says; no integer, time or text changes its value. types: as of `arrow_stream`."""
     import pyarrow as pa
 
     columns = []
     for field in schema:
         column = batch.column(field.name)
+        found = arrow_type_of(parquet, batch.schema.field(field.name))
         try:
-            columns.append(column.cast(field.type))
+            if "bytes" in (found, types[field.name]) and found != types[field.name]:
+                raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
+            is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
+            columns.append(texts(column) if is_made else column.cast(field.type))
         except pa.ArrowException as e:
             raise UsageError(
                 f"{parquet}: column {field.name} is {column.type} and cannot be {field.type}: {e}"
@@ -249,6 +255,8 @@ def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
 def arrow_type(logical: str) -> pa.DataType:
     import pyarrow as pa
 
+    if logical == "bytes":  # of `inrush load`: their hexadecimal digits
+        return pa.string()
     match (kind := TYPES[logical]).holds:
         case "truth":
             return pa.bool_()

@@ -31,6 +31,8 @@ class Found:
     least_us: tuple[int | None, ...] = (None, None, None)
     #: Of MySQL's text: a value holds a NUL, so that the column is one of bytes.
     nul: bool = False
+    #: Parquet's own type of a column whose values go in as texts.
+    spelled: str = ""
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,7 +26,8 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
 
     try:
         file = pq.ParquetFile(path)
-        types = [arrow_type(path, field) for field in file.schema_arrow]
+        fields = [*file.schema_arrow]
+        types = [arrow_type(path, field) for field in fields]
         rows = int(file.metadata.num_rows)
         if rows == 0:
             raise UsageError(f"{path}: has no rows")
@@ -33,8 +35,15 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path}: cannot be read as Parquet ({error})") from error
     columns = tuple(
-        Found(name, kind, of.nulls, longest=of.longest, span_s=of.span_s)
-        for name, kind, of in zip(file.schema_arrow.names, types, extents, strict=True)
+        Found(
+            field.name,
+            kind,
+            of.nulls,
+            longest=of.longest,
+            span_s=of.span_s,
+            spelled=str(field.type) if kind == "text" and is_texts(field.type) else "",
+        )
+        for field, kind, of in zip(fields, types, extents, strict=True)
     )
     return Sniffed(
         "parquet", None, True, None, distinct_names(columns), rows, True, every_row=rows <= sample_rows
@@ -78,7 +87,7 @@ def span_of(column: pa.Array) -> tuple[int, int] | None:
     if days:
         return ends["min"] * 86_400, ends["max"] * 86_400
     unit = "ms" if pa.types.is_date64(column.type) else column.type.unit
-    per_s = {"s": 1, "ms": 1_000, "us": 1_000_000}[unit]
+    per_s = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}[unit]
     return ends["min"] // per_s, ends["max"] // per_s
 
 
@@ -121,16 +130,49 @@ def arrow_type(path: Path, field: pa.Field) -> str:
         return "date"
     if types.is_timestamp(kind) and kind.unit in ("s", "ms"):
         return "time_ms"
-    if types.is_timestamp(kind) and kind.unit == "us":
-        return "time_us"
+    if types.is_timestamp(kind):
+        return "time_us"  # of ns those that are whole µs
     if types.is_string(kind) or types.is_large_string(kind):
         return "text"
+    if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
+        return "bytes"
     if types.is_list(kind) or types.is_large_list(kind):
         item = kind.value_type
         if types.is_floating(item):
             return "list_f64"
         if types.is_integer(item) and not types.is_uint64(item):
             return "list_i64"
+    if is_texts(kind):
+        return "text"
     raise UsageError(
         f"{path}: column {field.name} is {field.type}, which no type of ours keeps exactly; cast or drop it in the file"
     )
+
+
+def is_texts(kind: pa.DataType) -> bool:
+    """Whether values of an Arrow type go in as texts that `texts` makes."""
+    import pyarrow as pa
+
+    types = pa.types
+    return bool(types.is_decimal(kind) or types.is_time(kind) or types.is_nested(kind) or types.is_null(kind))
+
+
+def texts(column: pa.Array) -> pa.Array:
+    """Such values as servers read them: digits, times of day, JSON. Of bytes their hexadecimal digits."""
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if not types.is_nested(column.type) and is_texts(column.type):
+        return column.cast(pa.string())
+    values = column.to_pylist()
+    if types.is_nested(column.type):
+        is_map = types.is_map(column.type)
+        made = (
+            v if v is None else json.dumps(dict(v) if is_map else v, ensure_ascii=False, default=str)
+            for v in values
+        )
+    else:
+        made = (v if v is None else v.hex() for v in values)
+    return pa.array(made, pa.string())

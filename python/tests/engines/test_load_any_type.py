@@ -5,10 +5,14 @@ from __future__ import annotations
 import csv
 import sqlite3
 from collections.abc import Iterator, Mapping
+from datetime import date, time
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inrush.engines.base.instance import Target
@@ -251,3 +255,44 @@ def test_one_changed_value_is_not_called_proven(here: Place, tmp_path: Path) -> 
     assert done.verdict == "counted" and "`n` not compared" in done.why, done.why
     here.ask("UPDATE t SET n = NULL WHERE id = 1")
     assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "different"
+
+
+#: Column of a Parquet file -> its values, a type of PostgreSQL for it, and what that writes.
+PARQUET: Mapping[str, tuple[pa.Array, str, list[str | None]]] = {
+    "dec": (pa.array([Decimal("1.50"), None], pa.decimal128(10, 2)), "numeric(12,2)", ["1.50", None]),
+    "ns": (
+        pa.array([1_706_695_200_123_456_000, None], pa.timestamp("ns")),
+        "timestamptz",
+        ["2024-01-31 10:00:00.123456+00", None],
+    ),
+    "day": (pa.array([date(1969, 12, 31), None]), "date", ["1969-12-31", None]),
+    "clock": (pa.array([time(12, 34, 56, 789), None]), "time", ["12:34:56.000789", None]),
+    "bin": (pa.array([b"\0\xff", None]), "bytea", ["\\x00ff", None]),
+    "words": (pa.array(["a", None]).dictionary_encode(), "text", ["a", None]),
+    "struct": (pa.array([{"a": 1, "b": "ä"}, None]), "jsonb", ['{"a": 1, "b": "ä"}', None]),
+    "map": (pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int32())), "jsonb", ['{"k": 1}', None]),
+    "list": (pa.array([["a", None], None]), "jsonb", ['["a", null]', None]),
+    "none": (pa.array([None, None], pa.null()), "numeric", [None, None]),
+}
+
+
+def test_a_parquet_file_of_any_types(here: Place, tmp_path: Path) -> None:
+    ids = pa.array([0, 1], pa.int64())
+    pq.write_table(pa.table({"id": ids, **{n: a for n, (a, *_) in PARQUET.items()}}), tmp_path / "a.parquet")
+    here.ask(f"CREATE TABLE t (id bigint, {', '.join(f'{n} {kind}' for n, (_, kind, _) in PARQUET.items())})")
+    done = here.load([tmp_path / "a.parquet"], tmp_path, verify=True)
+    assert (done.verdict, done.rows_stored) == ("proven", 2), done.why
+    found = here.ask(f"SELECT {', '.join(f'{n}::text' for n in PARQUET)} FROM t ORDER BY id")
+    for (name, (_, _, expected)), texts in zip(PARQUET.items(), zip(*found, strict=True), strict=True):
+        assert [*texts] == expected, name
+
+
+def test_what_a_parquet_file_cannot_give_exactly_is_refused(here: Place, tmp_path: Path) -> None:
+    pq.write_table(pa.table({"at": pa.array([1], pa.timestamp("ns"))}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"b": ["00ff"]}), tmp_path / "b.parquet")
+    here.ask("CREATE TABLE a (at timestamptz)")
+    here.ask("CREATE TABLE b (b bytea)")
+    for name, why in (("a", "would lose data"), ("b", "bytes go into columns of bytes")):
+        with pytest.raises(InrushError, match=why):
+            here.load([tmp_path / f"{name}.parquet"], tmp_path, table=name)
+        assert here.rows(name) == 0
