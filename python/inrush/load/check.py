@@ -55,7 +55,7 @@ class Loaded:
     costs: Mapping[str, float] = field(default_factory=dict)
     #: What most rows were rejected for.
     reason: str = ""
-    #: Rows that may be there twice.
+    #: What to see to: rows that may be there twice, sequences that stand lower than their rows.
     warned: tuple[str, ...] = ()
 
     @property

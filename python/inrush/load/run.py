@@ -16,7 +16,7 @@ from typing import Any
 from inrush.border import plan as border
 from inrush.border.load import ImportPlan, LinkPlan, ServerPlan
 from inrush.errors import FileChanged, InrushError, Problem, UsageError, from_core, problems_of, refuse
-from inrush.load import create, grown, proof, readback
+from inrush.load import create, grown, proof, readback, sequences
 from inrush.load.call import Call
 from inrush.load.check import Loaded, checked, good_rows, rows_by_ledger, with_meanwhile
 from inrush.load.databases import need_databases
@@ -304,6 +304,7 @@ def proven(
             # Where the sums say enough, nothing is read back.
             verify_s = 0.0 if verified is None else time.monotonic() - began
         columns = [column.name for column in begun.inputs[0].sniffed.columns]
+        warned = (*begun.of.warned, *sequences.lines(wanted, shards, targets))
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
@@ -337,7 +338,7 @@ def proven(
         verified,
         {"digest_s": begun.of.digest_s, "verify_s": verify_s},
         reasons.most if reasons is not None else "",
-        begun.of.warned,
+        warned,
     )
 
 

@@ -159,6 +159,12 @@ class Loading(ABC):
         """A query whose rows say why this table cannot be loaded; empty where every table can."""
         return ""
 
+    def ask_sequences(self, name: str) -> str:
+        """A query for (column, sequence, its last value) of a table; empty where no value given raises none, or there are none.
+
+        name: as statements use it."""
+        return ""
+
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
         """Those of the engine's methods that can fill this table, or one for files, fastest first; empty: none takes all of its types."""
         return methods

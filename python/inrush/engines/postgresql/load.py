@@ -72,6 +72,15 @@ class PostgresqlLoading(Loading):
             f"WHERE attrelid = {oid(schema, table)} AND attnum > 0 AND NOT attisdropped ORDER BY attnum"
         )
 
+    def ask_sequences(self, name: str) -> str:
+        table = literal(name)
+        sequence = f"pg_get_serial_sequence({table}, attname)"
+        return (
+            f"SELECT attname, {sequence}, coalesce(pg_sequence_last_value({sequence}::regclass), 0) FROM pg_attribute "
+            f"WHERE attrelid = {table}::regclass AND attnum > 0 AND NOT attisdropped AND {sequence} IS NOT NULL "
+            f"AND has_sequence_privilege({sequence}, 'SELECT')"
+        )
+
     def schema_of(self, schema: str, table: str) -> str:
         """Where the search path finds it; a new one is made in the first schema of that path."""
         otherwise = literal(schema) if schema else "current_schema()"
