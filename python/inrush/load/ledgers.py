@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from inrush.border import plan as border
+from inrush.errors import UsageError
 from inrush.load import ledger
 from inrush.load.ledger import Header
 from inrush.plan import ends
 from inrush.targets.ask import one_row
 from inrush.targets.deployment import environment
+from inrush.targets.ready import NOT_ALLOWED
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
@@ -52,6 +55,21 @@ def once_more(make: Callable[[], object]) -> None:
         make()
 
 
+@contextmanager
+def rights(what: str) -> Iterator[None]:
+    """Who may fill a table, and not its ledger, is told what to ask for. Raises UsageError."""
+    from inrush import _core
+
+    try:
+        yield
+    except _core.CoreFailure as failure:
+        said = failure.args[1]
+        if ends.LEDGER not in said or not NOT_ALLOWED.search(said):
+            raise
+        line = said.partition("\n")[0]
+        raise UsageError(f"{line}; a load notes there which rows are stored: ask for {what}") from None
+
+
 @dataclass(frozen=True)
 class Ledgers:
     """The ledgers of all shards."""
@@ -67,7 +85,8 @@ class Ledgers:
         return self.shards.loading.transactional
 
     def ask(self, k: int, statement: str, limit_s: float = WHOLE_S) -> list[list[Any]]:
-        return self.shards.ask(self.targets[k][1], statement, limit_s)
+        with rights(f"GRANT SELECT, INSERT, UPDATE ON {self.name} TO the user"):
+            return self.shards.ask(self.targets[k][1], statement, limit_s)
 
     def at_once(self, of_shard: Callable[[int], T]) -> list[T]:
         """Of each shard, in their order."""
@@ -110,8 +129,12 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     """The ledgers beside the table, made where there are none."""
     found = schema_of(shards, targets, table)
     here = ledger.ledger_name(found)
+    there = shards.loading.describe(found, ends.LEDGER)
     for _, target in targets:
-        once_more(partial(shards.ask, target, ends.create_ledger(shards.loading, here)))
+        # To make one that is there, servers ask for the same right.
+        if not shards.ask(target, there):
+            with rights(f"the right to make tables in {found}"):
+                once_more(partial(shards.ask, target, ends.create_ledger(shards.loading, here)))
     resolved = f"{found}.{table.rpartition('.')[2]}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import sqlite3
 from collections.abc import Iterator, Mapping
 from datetime import date, time
@@ -16,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.engines.base.instance import Target
-from inrush.errors import InrushError
+from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from tests.engines.test_load_proof import Place, database
@@ -274,6 +275,28 @@ def test_a_sequence_that_stands_lower_than_its_rows_is_said_with_the_command(
     postgres.ask('INSERT INTO "T s" (free) VALUES (1)')
     assert postgres.ask('SELECT id, n, m FROM "T s" WHERE free = 1') == [["3", "10", "3"]]
     assert postgres.load([tmp_path / "a.csv"], tmp_path, table="T s").warned == ()
+
+
+def test_a_second_user_is_told_what_to_ask_for(here: Place, tmp_path: Path) -> None:
+    user = f"second_{here.name}"
+    (tmp_path / "a.csv").write_text("id\n1\n")
+    url = re.sub("//[^@]*@", f"//{user}:secret@", here.url.partition("?")[0])
+    here.ask(f"CREATE USER {user} PASSWORD 'secret'")
+    try:
+        here.ask("CREATE TABLE t (id int)")
+        here.ask(f"GRANT SELECT, INSERT ON t TO {user}")
+        with pytest.raises(UsageError, match="the right to make tables in public"):
+            here.load([tmp_path / "a.csv"], tmp_path, into=url)
+        here.load([tmp_path / "a.csv"], tmp_path)
+        with pytest.raises(UsageError, match=r"ask for (GRANT .* ON .*) TO the user") as refused:
+            here.load([tmp_path / "a.csv"], tmp_path, into=url)
+        asked = re.search("GRANT .* ON [^ ]*", str(refused.value))
+        assert asked is not None
+        here.ask(f"{asked[0]} TO {user}")
+        assert here.load([tmp_path / "a.csv"], tmp_path, into=url).rows_before == 1
+    finally:
+        here.ask(f"DROP OWNED BY {user}")
+        here.ask(f"DROP USER {user}")
 
 
 #: Column of a Parquet file -> its values, a type of PostgreSQL for it, and what that writes.
