@@ -175,6 +175,16 @@ def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> Non
     assert judge(replace(of, found=[("the table", one_more)])).columns["at"].endswith("different")
 
 
+def test_another_spelling_is_counted_and_the_same_proven() -> None:
+    weak = {"v": "numeric(10,2) is stored in another spelling"}
+    assert judge(replace(GOOD, weak=weak)).verdict == "proven"
+    said = judge(replace(GOOD, weak=weak, found=[("the table", [*SUMS[:2], 1, *SUMS[3:]])]))
+    assert (said.verdict, said.columns["v"]) == ("counted", f"not compared: {weak['v']}"), said.why
+    # It is no excuse for another column.
+    both = judge(replace(GOOD, weak=weak, found=[("the table", [*SUMS[:2], 1, 4_999, 7])]))
+    assert both.verdict == "different" and "`v`" not in both.why
+
+
 @pytest.mark.parametrize(
     ("kind", "engine", "weak"),
     [

@@ -167,8 +167,21 @@ def test_parquet_says_its_own_types(tmp_path: Path) -> None:
         path,
     )
     assert types(path) == {"id": "u64", "when": "time_us", "items": "list_f64", "word": "text"}
-    pq.write_table(pa.table({"price": pa.array([None], pa.decimal128(20, 2))}), path)
-    with pytest.raises(UsageError, match="column price is decimal128"):
+    spelled = {
+        "price": pa.array([None], pa.decimal128(20, 2)),
+        "clock": pa.array([None], pa.time64("ns")),
+        "pair": pa.array([{"a": 1}]),
+        "none": pa.array([None], pa.null()),
+    }
+    pq.write_table(pa.table(spelled), path)
+    assert types(path) == dict.fromkeys(spelled, "text")
+    said = lines(choose_columns([sniff(path)]), [sniff(path)], [str(path)])
+    assert "column price: decimal128(20, 2); stored as text" in said and len(said) == len(spelled), said
+    pq.write_table(pa.table({"raw": pa.array([b"x"])}), path)
+    with pytest.raises(UsageError, match="column raw: bytes of a file go by `inrush load` alone"):
+        choose_columns([sniff(path)])
+    pq.write_table(pa.table({"took": pa.array([None], pa.duration("s"))}), path)
+    with pytest.raises(UsageError, match="column took is duration"):
         sniff(path)
 
 

@@ -144,6 +144,8 @@ def compared(of: LoadEvidence, expected: Figures) -> LoadVerdict:
                 how = f"{how} on {name}"
             if column not in columns or doubt(how) > doubt(columns[column]):
                 columns[column] = how
+    for column, why in of.weak.items():
+        columns.setdefault(column, f"{NOT_COMPARED}: {why}")
     named = [(column, how) for column, how in columns.items() if column]
     wrong = [column for column, how in named if DIFFERENT in how]
     weak = [f"`{column}` {how}" for column, how in named if NOT_COMPARED in how]

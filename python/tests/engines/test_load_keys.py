@@ -148,7 +148,7 @@ def test_columns_that_inrush_made_are_known_again_by_what_they_mean(
     name = f"{database}.{table}" if database else table
     types = [*LOGICAL_TYPES, *(["date"] if engine != "clickhouse" else [])]
     if engine == "postgresql":
-        # `time(3)` rounds what it is given, so columns of this type are not loaded yet.
+        # `time(3)` rounds what it is given: a text, which the server reads.
         types.remove("time")
     made = table_plan(
         twin, Table("t", tuple(Column(f"c_{kind}", kind) for kind in types)), target_table(name)
