@@ -15,9 +15,8 @@ from inrush.errors import UsageError
 from inrush.load import ledger
 from inrush.load.ledger import Header
 from inrush.plan import ends
-from inrush.targets.ask import one_row
+from inrush.targets.ask import NOT_ALLOWED, one_row
 from inrush.targets.deployment import environment
-from inrush.targets.ready import NOT_ALLOWED
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards

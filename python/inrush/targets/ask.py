@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,9 @@ from inrush.text import counted
 
 if TYPE_CHECKING:
     from inrush import _core
+
+#: Words of servers about a right that is missing.
+NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
 
 
 def ask(

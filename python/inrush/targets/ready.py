@@ -25,12 +25,11 @@ from inrush.machine import host
 from inrush.plan.cost import Cost, cost, input_room_said
 from inrush.plan.planned import StudyPlan
 from inrush.stats.quantity import show
+from inrush.targets.ask import NOT_ALLOWED
 from inrush.targets.deployment import Deployment, lifecycle_of
 from inrush.targets.deployments import NamedTargets, named_deployments, settings_on
 from inrush.targets.spoken import foreign_protocols
 
-#: Words of servers about a right that is missing.
-NOT_ALLOWED = re.compile(r"denied|privilege|read-?only|authori|forbidden|not allowed", re.IGNORECASE)
 #: What follows a version in the words of a server: its compiler, its machine.
 BUILT = re.compile(r" on |, compiled|\(")
 
