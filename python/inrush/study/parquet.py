@@ -160,19 +160,28 @@ def is_texts(kind: pa.DataType) -> bool:
 def texts(column: pa.Array) -> pa.Array:
     """Such values as servers read them: digits, times of day, JSON. Of bytes their hexadecimal digits."""
     import pyarrow as pa
+    import pyarrow.compute as pc
 
     types = pa.types
     if types.is_dictionary(column.type):
         column = column.dictionary_decode()
+    if types.is_time(column.type):
+        # As files and servers write them: no zeros at the end of a fraction, and none that is zero.
+        return pc.replace_substring_regex(column.cast(pa.string()), r"\.0+$|(\.\d*[1-9])0+$", r"\1")
     if not types.is_nested(column.type) and is_texts(column.type):
         return column.cast(pa.string())
     values = column.to_pylist()
     if types.is_nested(column.type):
         is_map = types.is_map(column.type)
         made = (
-            v if v is None else json.dumps(dict(v) if is_map else v, ensure_ascii=False, default=str)
+            v if v is None else json.dumps(dict(v) if is_map else v, ensure_ascii=False, default=in_json)
             for v in values
         )
     else:
         made = (v if v is None else v.hex() for v in values)
     return pa.array(made, pa.string())
+
+
+def in_json(value: object) -> str:
+    """What JSON has no word for, within a nested value."""
+    return value.hex() if isinstance(value, bytes) else str(value)

@@ -1,4 +1,5 @@
-//! Three insert methods: COPY, binary or of texts that the server reads, the ordinary prepared INSERT of many rows, and an INSERT from arrays.
+//! Three insert methods: COPY, binary or of texts that the server reads; the ordinary prepared INSERT of many rows; and an
+//! INSERT from arrays.
 
 use super::message;
 use crate::engine::Payload;
