@@ -134,10 +134,10 @@ class FileSource:
     """The user's own files in place of a generator."""
 
     paths: tuple[str, ...]
-    format: str  # csv, tsv, mysql, parquet
-    delimiter: str | None = None
+    format: str  # csv, tsv, mysql, ndjson, parquet
     header: bool = True
-    null: str | None = None
+    #: How rows are written where that is not usual for the format; names and values of `border.Written`.
+    written: Mapping[str, str | int] = field(default_factory=dict)
     reject_limit: int = 1000
     #: Columns that may not be null, beside those of the table's identity.
     required: tuple[str, ...] = ()

@@ -162,7 +162,9 @@ def test_all_start_at_one_instant_and_how_late_they_were_is_written_down(tmp_pat
 @pytest.mark.slow
 def test_the_work_of_a_segment_begins_with_its_first_repetition(tmp_path: Path) -> None:
     """A fleet of one worker has a start like those of many; what its process used is counted from there."""
-    study = load_study("quickstart", "xs", overrides=["batch_rows=1000"], engines=["null"])
+    study = load_study(
+        "quickstart", "xs", overrides=["batch_rows=1000", "schedule.at_least_s=1"], engines=["null"]
+    )
     alone: Any = next(run.plan for run in plan_study(study, {"null": server("null")}).runs)
     alone = json.loads(json.dumps(alone)) | {"share": {"index": 0, "of": 1}}
     with running(tmp_path, alone) as worker:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from inrush.plan.plan import plan_study
 from inrush.study.chosen import Asked
 from inrush.study.epoch import DEFAULT, seconds_of
-from inrush.study.first_line import read_said
 from inrush.study.new import write_new
 from inrush.study.reading import load_study
+from inrush.study.said import read_said
 from inrush.study.sniff import sniff
 from tests.strategies import KNOWN, fake_servers
 

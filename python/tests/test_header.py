@@ -11,8 +11,8 @@ import pytest
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.run import load
-from inrush.study.first_line import read_said
 from inrush.study.new import write_new
+from inrush.study.said import read_said
 from inrush.study.sniff import sniff
 
 

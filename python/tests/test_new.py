@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
 from inrush.study.chosen import choose_columns, lines
-from inrush.study.first_line import FirstLineGiven
 from inrush.study.new import batches_of, write_new
 from inrush.study.reading import load_study
+from inrush.study.said import Said
 from inrush.study.sniff import sniff
 from inrush.study.value_types import choose
 from tests.evidence import evidence_of
@@ -141,7 +141,7 @@ def test_a_format_in_which_backslashes_escape_is_named(text: str, whose: str, tm
     assert line.startswith(f"read as {whose} text") and "temp`" in line and "--format csv" in line
     plain = sniff(written(tmp_path, text.replace("\\", "/").replace("/N", "\\N"), "b.csv"))
     assert not [one for one in lines(choose_columns([plain]), [plain], ["b"]) if "backslash" in one]
-    said = sniff(written(tmp_path, text * 3, "c.csv"), said=FirstLineGiven(format=found.format))
+    said = sniff(written(tmp_path, text * 3, "c.csv"), said=Said(format=found.format))
     assert said.escaped == "", "the command line has named the format"
 
 

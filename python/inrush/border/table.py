@@ -94,13 +94,27 @@ class GeneratedRows(TypedDict):
     events: NotRequired[RowEvents]
 
 
+class Written(TypedDict, total=False):
+    """How a text file writes its rows, where that is not usual for its format."""
+
+    delimiter: str
+    null: str
+    #: Empty: no field is quoted.
+    quote: str
+    escape: str
+    comment: str
+    #: Lines before the first row or the header.
+    skip: int
+    decimal: str
+    thousands: str
+
+
 class FileRows(TypedDict):
     kind: Literal["files"]
     paths: Sequence[str]
     format: str
-    delimiter: str | None
     header: bool
-    null: str | None
+    written: NotRequired[Written]
     reject_path: str
     reject_limit: int
     required: NotRequired[Sequence[str]]
@@ -109,6 +123,8 @@ class FileRows(TypedDict):
     times: NotRequired[Mapping[str, str]]
     #: Columns of texts with values that are bytes in the files.
     bytes: NotRequired[Sequence[str]]
+    #: Columns of texts with values that are numbers, where `written` has marks of its own for these.
+    numbers: NotRequired[Sequence[str]]
 
 
 RowSource: TypeAlias = GeneratedRows | FileRows

@@ -6,7 +6,24 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Quiet, Shards, Strict
+from inrush.cli.words import (
+    AsJson,
+    ColumnNames,
+    CommentMark,
+    Dates,
+    DecimalMark,
+    Delimiter,
+    EscapeMark,
+    Format,
+    Header,
+    NullWord,
+    Quiet,
+    QuoteMark,
+    Shards,
+    SkipLines,
+    Strict,
+    ThousandsMark,
+)
 
 HashThreads = Annotated[
     int,
@@ -26,7 +43,7 @@ def load(
         list[str],
         typer.Argument(
             metavar="FILE",
-            help="Files or patterns: CSV, TSV, MySQL text or Parquet, compressed or not; - for stdin.",
+            help="Files or patterns: CSV, TSV, MySQL text, JSON lines or Parquet, compressed or not; - for stdin.",
         ),
     ],
     table: Annotated[str, typer.Option(metavar="NAME", help="Load into this table, or schema.table.")],
@@ -131,14 +148,36 @@ def load(
     dates: Dates = None,
     header: Header = None,
     columns: ColumnNames = None,
-    format: Annotated[
-        str | None,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    quote: QuoteMark = None,
+    escape: EscapeMark = None,
+    null: NullWord = None,
+    comment: CommentMark = None,
+    skip: SkipLines = 0,
+    decimal: DecimalMark = None,
+    thousands: ThousandsMark = None,
+    encoding: Annotated[
+        str,
         typer.Option(
-            "--format",
-            metavar="FORMAT",
-            help="Read text as csv, tsv or mysql (text of SELECT … INTO OUTFILE); default: the first lines decide.",
+            metavar="NAME", help="The text is not UTF-8 but, for instance, windows-1252, latin-1 or utf-16."
+        ),
+    ] = "",
+    type: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--type",
+            metavar="COLUMN=TYPE",
+            help="With --create: give this column this type, one of inrush's or of the database's; given once for each.",
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Read the files, say what would be created and stored and which rows rejected, and change nothing.",
+        ),
+    ] = False,
     series: Annotated[
         str | None,
         typer.Option(
@@ -152,14 +191,20 @@ def load(
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
     from inrush.commands.load import load as command
     from inrush.load.call import Call
+    from inrush.study.said import read_types, written_as
 
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
+    written = written_as(
+        delimiter=delimiter, quote=quote, escape=escape, null=null, comment=comment, skip=skip, decimal=decimal,
+        thousands=thousands,
+    )  # fmt: skip
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
         hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
-        header=header, columns=columns, format=format, series=series,
+        header=header, columns=columns, format=format, written=written, encoding=encoding, types=read_types(type or ()),
+        dry_run=dry_run, series=series,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json, quiet))
 

@@ -7,7 +7,23 @@ from typing import Annotated
 
 import typer
 
-from inrush.cli.words import AsJson, ColumnNames, Dates, Header, Strict, Study
+from inrush.cli.words import (
+    AsJson,
+    ColumnNames,
+    CommentMark,
+    Dates,
+    DecimalMark,
+    Delimiter,
+    EscapeMark,
+    Format,
+    Header,
+    NullWord,
+    QuoteMark,
+    SkipLines,
+    Strict,
+    Study,
+    ThousandsMark,
+)
 from inrush.commands.printing import say, show, show_json, took
 
 
@@ -48,7 +64,9 @@ def new(
     source: Annotated[
         Path,
         typer.Option(
-            "--from", metavar="FILE", help="Read your rows from this file: CSV, TSV, MySQL text or Parquet."
+            "--from",
+            metavar="FILE",
+            help="Read your rows from this file: CSV, TSV, MySQL text, JSON lines or Parquet.",
         ),
     ],
     folder: Annotated[Path, typer.Option(metavar="DIR", help="Write the files to this folder.")] = Path(),
@@ -56,23 +74,36 @@ def new(
     dates: Dates = None,
     header: Header = None,
     columns: ColumnNames = None,
+    format: Format = None,
+    delimiter: Delimiter = None,
+    quote: QuoteMark = None,
+    escape: EscapeMark = None,
+    null: NullWord = None,
+    comment: CommentMark = None,
+    skip: SkipLines = 0,
+    decimal: DecimalMark = None,
+    thousands: ThousandsMark = None,
 ) -> None:
     """Write a study of your own data: workload and study, with a table inferred from a file."""
     from inrush.commands.dates import with_dates
     from inrush.study.chosen import Asked, read_dates
-    from inrush.study.first_line import read_said
     from inrush.study.new import write_new
+    from inrush.study.said import read_said, written_as
     from inrush.times import Times
 
-    said = read_said(header, columns)
+    written = written_as(
+        delimiter=delimiter, quote=quote, escape=escape, null=null, comment=comment, skip=skip, decimal=decimal,
+        thousands=thousands,
+    )  # fmt: skip
+    said = read_said(header, columns, format, written)
 
     def write(dates: str | None) -> list[Path]:
         return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say, said)
 
     times = Times(["sampling_s"])
     with times.part("sampling_s"):
-        written = with_dates(write, dates)
-    for path in written:
+        paths = with_dates(write, dates)
+    for path in paths:
         show([str(path)])
     say(took(times.whole_s, times.parts()))
-    say(f"look at the types in {written[0]}, then: inrush run {written[-1]}")
+    say(f"look at the types in {paths[0]}, then: inrush run {paths[-1]}")

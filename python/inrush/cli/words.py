@@ -74,6 +74,57 @@ ColumnNames = Annotated[
     str | None,
     typer.Option(metavar="NAME,…", help="Name the columns of files without a header, in their order."),
 ]
+Format = Annotated[
+    str | None,
+    typer.Option(
+        "--format",
+        metavar="FORMAT",
+        help="Read text as csv, tsv, mysql (text of SELECT … INTO OUTFILE) or ndjson; default: the first lines decide.",
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        metavar="CHAR", help="Fields are apart by this character (or: tab); default: the first lines decide."
+    ),
+]
+QuoteMark = Annotated[
+    str | None, typer.Option("--quote", metavar="CHAR", help='Quotes around fields (or: none); default: ".')
+]
+EscapeMark = Annotated[
+    str | None,
+    typer.Option(
+        "--escape", metavar="CHAR", help="What stands before a quote inside quotes, beside the quote itself."
+    ),
+]
+NullWord = Annotated[
+    str | None,
+    typer.Option(
+        "--null",
+        metavar="WORD",
+        help="A field without quotes that is this has no value; default: the rows decide.",
+    ),
+]
+CommentMark = Annotated[
+    str | None,
+    typer.Option("--comment", metavar="CHAR", help="Lines that begin with this character are no rows."),
+]
+SkipLines = Annotated[
+    int,
+    typer.Option(
+        "--skip", min=0, metavar="N", help="Leave out so many lines before the header or the first row."
+    ),
+]
+DecimalMark = Annotated[
+    str | None,
+    typer.Option(
+        "--decimal", metavar="CHAR", help="What stands before the fraction of a number, for instance a comma."
+    ),
+]
+ThousandsMark = Annotated[
+    str | None,
+    typer.Option("--thousands", metavar="CHAR", help="What parts a number's digits into threes (or: space)."),
+]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Show no progress and no notes, only the last lines and errors.")
 ]

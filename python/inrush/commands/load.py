@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,8 @@ def load(call: Call, as_json: bool, quiet: bool = False) -> int:
     from inrush.load.run import load as run
     from inrush.results.store import Root
 
+    if call.dry_run:
+        return dry_run(call, as_json, ignored if quiet else say)
     Root().refuse_unwritable()
     progress = Progress(len(call.files))
     note, event = (ignored, ignored) if quiet else (say, progress.event)
@@ -39,6 +41,18 @@ def load(call: Call, as_json: bool, quiet: bool = False) -> int:
     else:
         show(lines(done))
     return exit_code(done, call.limit_said)
+
+
+def dry_run(call: Call, as_json: bool, note: Callable[[str], None]) -> int:
+    """1 where rows would be rejected, and no `--reject-limit` took that."""
+    from inrush.load.dry_run import dry_run as look
+
+    found = with_dates(lambda dates: look(replace(call, dates=dates), note), call.dates)
+    if as_json:
+        show_json(found.document())
+    else:
+        show(found.lines)
+    return 1 if found.rejected and not call.limit_said else 0
 
 
 def ignored(_: Any) -> None:
@@ -76,6 +90,10 @@ def lines(done: Loaded) -> list[str]:
     if done.rejected:
         why = f" ({done.reason})" if done.reason else ""
         found.append(f"{rows(done.rejected)} rejected{why}, each with line and reason: {done.rejects}")
+        if "not UTF-8" in done.reason:
+            found.append(
+                "text that is not UTF-8 is read by --encoding NAME, for instance windows-1252 or latin-1"
+            )
     else:
         found.append("no row rejected")
     found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")

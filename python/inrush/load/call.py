@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from inrush.border.load import Rule
+from inrush.border.table import Written
 
 
 @dataclass(frozen=True)
@@ -53,5 +55,13 @@ class Call:
     columns: str | None = None
     #: Of text files, where their first lines do not report: csv, tsv or mysql.
     format: str | None = None
+    #: How the rows of text files are written, where their first lines do not say it: `Written`.
+    written: Written = field(default_factory=Written)
+    #: Of text files that are not UTF-8.
+    encoding: str = ""
+    #: Column of a new table -> its type.
+    types: Mapping[str, str] = field(default_factory=dict)
+    #: Looks and reads, and changes nothing.
+    dry_run: bool = False
     #: Where the series of rows, bytes and files goes; None: none is written.
     series: str | None = None

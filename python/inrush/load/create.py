@@ -43,7 +43,9 @@ def asked_of(call: Call, loading: Loading) -> Asked:
     """How types are chosen, by the command line and by what the engine's types can hold. Raises UsageError."""
     floats = {"nan", "inf"} <= loading.not_finite
     has_unsigned = not loading.unsigned_is_signed
-    return Asked(call.strict, read_dates(call.dates), loading.has_days, floats, True, has_unsigned)
+    return Asked(
+        call.strict, read_dates(call.dates), loading.has_days, floats, True, has_unsigned, call.types
+    )
 
 
 def refuse_files(call: Call, inputs: Sequence[Input], loading: Loading) -> None:
@@ -99,15 +101,8 @@ def make_table(
     """The table on every shard. columns: as they were found in the files. Raises MadeMeanwhile once it is on all of them."""
     from inrush import _core
 
-    sampled = SampledColumns(
-        longest={c.name: c.longest for c in columns if c.type == "text"},
-        far=frozenset(c.name for c in columns if c.far),
-        key=call.key,
-        placed=len(targets) > 1,
-        version=version_of(shards, targets[0][1]) if shards.loading.types_by_version else "",
-    )
-    usual = ends.table_plan(shards.twin, table, physical)
-    statement = shards.loading.create_table(usual, table, sampled)
+    version = version_of(shards, targets[0][1]) if shards.loading.types_by_version else ""
+    statement = create_statement(call, shards, len(targets), table, physical, columns, version)
     made_meanwhile = False
     for _, target in targets:
         try:
@@ -118,6 +113,26 @@ def make_table(
             made_meanwhile = True
     if made_meanwhile:
         raise MadeMeanwhile
+
+
+def create_statement(
+    call: Call,
+    shards: AnyShards,
+    count: int,
+    table: Table,
+    physical: str,
+    columns: Sequence[Chosen],
+    version: str,
+) -> str:
+    """What makes the table on one of so many shards. version: the server's, where types depend on it. Pure."""
+    sampled = SampledColumns(
+        longest={c.name: c.longest for c in columns if c.type == "text"},
+        far=frozenset(c.name for c in columns if c.far),
+        key=call.key,
+        placed=count > 1,
+        version=version,
+    )
+    return shards.loading.create_table(ends.table_plan(shards.twin, table, physical), table, sampled)
 
 
 def describe(shards: AnyShards, target: border.Target, table: str) -> list[tuple[str, str, bool]]:
@@ -152,7 +167,8 @@ def version_of(shards: AnyShards, target: border.Target) -> str:
 def with_declared(table: Table, described: Described) -> Table:
     """The table with its columns' types in the database. Pure."""
     kinds = {name: kind for name, kind, _ in described}
-    return replace(table, columns=tuple(replace(c, declared=kinds.get(c.name, "")) for c in table.columns))
+    columns = (replace(c, declared=kinds.get(c.name, c.declared)) for c in table.columns)
+    return replace(table, columns=tuple(columns))
 
 
 def method_of(call: Call, twin: Twin, table: Table) -> str:

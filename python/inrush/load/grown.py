@@ -5,6 +5,7 @@ What is stored is known by content: the first bytes of the file are all that it 
 
 from __future__ import annotations
 
+import codecs
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from inrush.load.expand import STDIN
 from inrush.load.identity import Content, Parts, date_of
 from inrush.load.ledger import Header
 from inrush.load.spool import packing_of
+from inrush.study.formats import JSON_LINES
 from inrush.targets.deployment import split_password
 
 if TYPE_CHECKING:
@@ -110,13 +112,20 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
     """What loads the rows that a file has more than it had."""
     new = f"tail -c +{g.before + (1 if g.ended else 2)}"
     if of.shown == STDIN:
-        read = f"... | {new}"
+        read = " | ".join(["...", *([iconv(call.encoding)] if call.encoding else []), new])
     else:
         with Path(of.shown).open("rb") as file:
             packing = packing_of(file.read(6))
         name = shlex.quote(of.shown if not of.shown.startswith("-") else f"./{of.shown}")
-        read = f"{new} {name}" if packing is None else f"{UNPACKED_BY[packing]} {name} | {new}"
-    words = ["--header", "no"]
+        steps = [
+            *([UNPACKED_BY[packing]] if packing else []),
+            *([iconv(call.encoding)] if call.encoding else []),
+            new,
+        ]
+        read = " | ".join([f"{steps[0]} {name}", *steps[1:]])
+    words = [] if of.sniffed.format == JSON_LINES else ["--header", "no"]
+    for option, value in call.written.items():
+        words += [f"--{option}", str(value) or "none"] if option != "skip" else []
     if of.sniffed.header or of.sniffed.named:
         words += ["--columns", ",".join(c.name for c in of.sniffed.columns)]
     said: Mapping[str, Sequence[object]] = {
@@ -135,6 +144,10 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
         word for option, values in said.items() for value in values if value for word in (option, str(value))
     ]
     return f"{read} | inrush load - {shlex.join([*words, *(['--replica'] if call.replica else [])])}"
+
+
+def iconv(encoding: str) -> str:
+    return f"iconv -f {codecs.lookup(encoding).name.upper()} -t UTF-8"
 
 
 def refuse_changed(

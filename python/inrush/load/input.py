@@ -26,11 +26,12 @@ from inrush.study.chosen import (
     refuse_undecided,
 )
 from inrush.study.files import arrow_stream
-from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
-from inrush.study.formats import TEXT_FORMATS
-from inrush.study.found import SAMPLE_ROWS, Sniffed
-from inrush.study.sniff import look_at, sniff, sniffed
-from inrush.workload import Column, Table
+from inrush.study.formats import JSON_LINES, TEXT_FORMATS
+from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names
+from inrush.study.said import NOTHING_SAID, Said
+from inrush.study.sniff import Empty, look_at, sniff, sniffed
+from inrush.study.value_types import Evidence
+from inrush.workload import LOGICAL_TYPES, Column, Table
 
 #: Rows that show a file's format, header and word for NULL; the types are the table's.
 LOOK_ROWS = 2_000
@@ -38,6 +39,8 @@ LOOK_ROWS = 2_000
 FEW = 100
 
 
+#: Types of numbers that no column of inrush's own has.
+NUMBERS = ("numeric", "decimal", "dec", "fixed", "number", "hugeint", "uhugeint", "decimal32", "decimal64", "decimal128", "decimal256")  # fmt: skip
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
@@ -59,41 +62,54 @@ def open_inputs(
     names: Sequence[str],
     spool: Path,
     sample_rows: int = SAMPLE_ROWS,
-    said: FirstLineGiven = NOTHING_SAID,
+    said: Said = NOTHING_SAID,
     few: int = FEW,
+    encoding: str = "",
 ) -> list[Input]:
     """Looks at every file; compressed ones and standard input are written to `spool` first.
 
     sample_rows: of each file, that decide what it is; `LOOK_ROWS` do where the table is there and has types. Then of
-    more than `few` files one stands for all that are like it.
-    Raises UsageError for files that cannot be read, are empty, or are of different kinds.
+    more than `few` files one stands for all that are like it. encoding: of texts that are not UTF-8.
+    A file without rows is one beside others, and is taken for one like the first of these. Raises UsageError for files that cannot
+    be read or are of different kinds, and where none has rows.
     """
 
-    def closely(name: str) -> Input:
-        path = spooled(name, spool)
+    def closely(name: str) -> Input | Vacant:
+        path = spooled(name, spool, encoding)
         stamp = seen(path)
-        return Input(name, str(path), sniff(path, sample_rows, said), stamp)
+        try:
+            return Input(name, str(path), sniff(path, sample_rows, said), stamp)
+        except Empty as why:
+            return Vacant(name, str(path), stamp, why)
 
-    plain = [name for name in names if name != STDIN and not is_packed_by_name(name)]
+    def lies_plain(name: str) -> bool:
+        return name != STDIN and not is_packed_by_name(name) and not encoding
+
+    plain = [name for name in names if lies_plain(name)]
     alike = len(names) > few and sample_rows <= LOOK_ROWS
     looks = iter(look_at(plain, sample_rows, said, alike))
     # By their places among `plain`.
-    looked: list[Input] = []
-    inputs = []
+    looked: list[Input | Vacant] = []
+    found: list[Input | Vacant] = []
     for name in names:
-        is_plain = name != STDIN and not is_packed_by_name(name)
+        is_plain = lies_plain(name)
         look = next(looks) if is_plain else None
         if look is None or isinstance(look, str) or (look.sample is None and look.like is None):
-            inputs.append(closely(name))
+            found.append(closely(name))
         else:
             digest, stamp = look.digest or "", Stamp(*look.stamp)
-            if look.like is not None:
-                inputs.append(Input(name, name, looked[look.like].sniffed, stamp, digest, False))
+            like = None if look.like is None else looked[look.like]
+            if isinstance(like, Input):
+                found.append(Input(name, name, like.sniffed, stamp, digest, False))
             else:
-                found = sniffed(json.loads(str(look.sample)), name, said)
-                inputs.append(Input(name, name, found, stamp, digest))
+                try:
+                    sample = sniffed(json.loads(str(look.sample)), name, said)
+                    found.append(Input(name, name, sample, stamp, digest))
+                except Empty as why:
+                    found.append(Vacant(name, name, stamp, why))
         if is_plain:
-            looked.append(inputs[-1])
+            looked.append(found[-1])
+    inputs = with_all_members(with_vacant(found))
     kind = _kind(inputs[0].sniffed)
     for other in inputs:
         if other.looked and _kind(other.sniffed) != kind:
@@ -101,6 +117,40 @@ def open_inputs(
                 f"{other.shown}: has other columns or another format than {inputs[0].shown}; load them one after the other"
             )
     return inputs
+
+
+class Vacant(NamedTuple):
+    """A file without rows."""
+
+    shown: str
+    at: str
+    stamp: Stamp
+    why: Empty
+
+
+def with_vacant(found: Sequence[Input | Vacant]) -> list[Input]:
+    """Files without rows as files like the first that has some. Raises Empty where none has."""
+    full = next((one for one in found if isinstance(one, Input)), None)
+    if full is None:
+        raise next(one.why for one in found if isinstance(one, Vacant))
+    return [
+        one if isinstance(one, Input) else Input(one.shown, one.at, full.sniffed, one.stamp, looked=False)
+        for one in found
+    ]
+
+
+def with_all_members(inputs: Sequence[Input]) -> list[Input]:
+    """JSON lines with the columns of all files: a member that no object of a file has is NULL there."""
+    if any(one.sniffed.format != JSON_LINES for one in inputs):
+        return list(inputs)
+    names = tuple(dict.fromkeys(c.name for one in inputs for c in one.sniffed.columns))
+
+    def of(one: Sniffed) -> Sniffed:
+        here = {c.name: c for c in one.columns}
+        absent = {name: Found(name, "text", one.rows, Evidence({})) for name in names if name not in here}
+        return replace(one, columns=distinct_names([{**here, **absent}[name] for name in names]))
+
+    return [one._replace(sniffed=of(one.sniffed)) for one in inputs]
 
 
 def _kind(of: Sniffed) -> tuple[Any, ...]:
@@ -121,7 +171,10 @@ def table_of(
     """
     found = columns_of(inputs, name, described, asked)
     if not described:
-        return Table(name, tuple(Column(c.name, c.type) for c in found))
+        if own := [f"{c.name}={c.declared}" for c in found if c.declared and not loading.reads_texts]:
+            types = ", ".join(sorted(LOGICAL_TYPES))
+            raise UsageError(f"--type {own[0]}: here a type is one of {types}")
+        return Table(name, tuple(Column(c.name, c.type, declared=c.declared) for c in found))
     here = {c.name: c for c in found}
     lost = [c for c in here if c not in {column for column, _, _ in described}]
     if lost:
@@ -157,7 +210,7 @@ def columns_of(
     """The columns of the files; of files without a header under the names of the table that is there. Pure."""
     found = choose_columns([i.sniffed for i in inputs], asked)
     one = inputs[0].sniffed
-    if described and not one.header and not one.named and one.format in TEXT_FORMATS:
+    if described and not one.has_names and not one.named:
         if len(found) != len(described):
             raise UsageError(f"{inputs[0].shown}: has {len(found)} columns, table {name} {len(described)}")
         found = [replace(c, name=column) for c, (column, _, _) in zip(found, described, strict=True)]
@@ -234,6 +287,11 @@ def limits_of(
     return limits
 
 
+def numbers_of(table: Table) -> tuple[str, ...]:
+    """Columns whose values go in as texts and are numbers to the server. Pure."""
+    return tuple(c.name for c in table.columns if c.type == "text" and base_type(c.declared) in NUMBERS)
+
+
 def looked_at(inputs: Sequence[Input]) -> list[Input]:
     """Those that say what all hold."""
     return [i for i in inputs if i.looked]
@@ -245,9 +303,8 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
     document: TextFile = {
         "path": at if at.startswith("/") else f"{here}/{at}",
         "format": kind,
-        "delimiter": source.sniffed.delimiter,
         "header": source.sniffed.header,
-        "null": source.sniffed.null,
+        "written": source.sniffed.written,
     }
     if kind in TEXT_FORMATS:
         return {**document, "stamp": source.stamp.document()}

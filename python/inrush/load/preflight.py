@@ -21,8 +21,9 @@ from inrush.load.names import blank_name_problems, column_name_problems, table_n
 from inrush.load.remote import remote_problems
 from inrush.load.series import path_problems
 from inrush.load.shards import shards_of
+from inrush.load.spool import encoding_problem
 from inrush.study.chosen import read_dates
-from inrush.study.first_line import read_said
+from inrush.study.said import read_said
 from inrush.workload import Table
 
 if TYPE_CHECKING:
@@ -38,7 +39,11 @@ def call_problems(call: Call) -> Iterator[Problem]:
     """What needs no file and no server."""
     yield from path_problems(call.series)
     yield from blank_name_problems(call.table)
-    yield from problems_of(partial(read_said, call.header, call.columns, call.format))
+    yield from problems_of(partial(read_said, call.header, call.columns, call.format, call.written))
+    if call.encoding and (why := encoding_problem(call.encoding)):
+        yield Problem.sentence(why)
+    if call.types and not call.create:
+        yield Problem.sentence("--type: a table that is there says its types; it goes with --create")
     yield from problems_of(partial(read_dates, call.dates))
     if call.server:
         yield from remote_problems(call)

@@ -19,6 +19,7 @@ from inrush.load.input import (
     in_units_of,
     limits_of,
     looked_at,
+    numbers_of,
     table_of,
     times_of,
     type_lines,
@@ -32,8 +33,8 @@ from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
 from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
-from inrush.study.first_line import shown_line
 from inrush.study.formats import TEXT_FORMATS
+from inrush.study.said import shown_line
 from inrush.workload import Table
 
 
@@ -67,7 +68,8 @@ def prepare(
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
     if inputs[0].sniffed.format in TEXT_FORMATS:
-        note(shown_line(files[0]["header"], inputs[0].sniffed.no_header or "the import was begun so"))
+        why = inputs[0].sniffed.no_header or "the import was begun so"
+        note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
     read_so = reading.reading_of(files, of.numbers, there.times, there.key, rule)
     reading.refuse_other_places(read_so, there.as_begun)
     wanted = ends.Wanted(
@@ -87,6 +89,7 @@ def prepare(
         required=there.required,
         limits=limits_of(there.described, table, shards.loading),
         times=there.times,
+        number_texts=numbers_of(table),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",
@@ -178,6 +181,9 @@ def table_there(
             note(line)
         create.make_table(call, shards, targets, table, physical, columns)
         described = describe(shards, targets[0][1], call.table)
+        if any(c.declared for c in columns):  # by types of the database itself, as of a table that was there
+            table = table_of(looked, table.name, described, shards.loading, asked)
+            times, undecided = times_or_not(looked, table, described, asked)
         table = in_units_of(table, described, shards.loading.column_types)
     table = create.with_declared(table, described)
     as_begun = reading.begun_with(of.headers[0], of.stored)

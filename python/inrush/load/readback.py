@@ -126,14 +126,15 @@ def digest_of_files(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> 
     return int(found["rows"]), int(found["digest"], 16)
 
 
-def files_read(wanted: ends.Wanted, twin: Twin) -> list[border.TablePlan]:
-    """The files as tables of the core, rejecting what was rejected and noting it nowhere."""
+def files_read(wanted: ends.Wanted, twin: Twin, rejects: str = "/dev/null") -> list[border.TablePlan]:
+    """The files as tables of the core, rejecting what was rejected. rejects: where that is noted, with a place for the number of
+    files that are read alike; without, nowhere."""
     planned = ends.table_plan(twin, wanted.table, wanted.target_table)
     alike: dict[tuple[object, ...], list[TextFile]] = {}
     for file in wanted.files:
         alike.setdefault(ends.read_as(file), []).append(file)
     sources = [
-        ends.source_of(wanted, [file["path"] for file in files], files[0], "/dev/null", 2**62)
-        for files in alike.values()
+        ends.source_of(wanted, [file["path"] for file in files], files[0], rejects.format(k), 2**62)
+        for k, files in enumerate(alike.values())
     ]
     return [ends.table_document(wanted, planned, source) for source in sources]

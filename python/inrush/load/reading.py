@@ -40,18 +40,20 @@ PARTS: Mapping[str, OptionEffect] = {
     "key": OptionEffect.COMPARED, "rule": OptionEffect.COMPARED, "dates": OptionEffect.COMPARED,
     # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
     "create": OptionEffect.NOTED, "strict": OptionEffect.NOTED, "header": OptionEffect.NOTED, "columns": OptionEffect.NOTED, "format": OptionEffect.NOTED,
+    "written": OptionEffect.NOTED, "types": OptionEffect.NOTED,
+    # Its content is what was made of it.
+    "encoding": OptionEffect.NAMES,
     "chunk_rows": OptionEffect.NOTED,
     "method": OptionEffect.NONE, "parallel": OptionEffect.NONE, "connections": OptionEffect.NONE, "flush_rows": OptionEffect.NONE, "reject_limit": OptionEffect.NONE,
-    "limit_said": OptionEffect.NONE, "series": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "hash_threads": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
+    "limit_said": OptionEffect.NONE, "series": OptionEffect.NONE, "dry_run": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "hash_threads": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
     "verify": OptionEffect.NONE, "replica": OptionEffect.NONE, "token_file": OptionEffect.NONE, "ca": OptionEffect.NONE, "fingerprint": OptionEffect.NONE,
 }  # fmt: skip
 
 #: Of a file's document, what says how its texts are read.
-OF_FILE: tuple[Literal["format", "delimiter", "header", "null"], ...] = (
+OF_FILE: tuple[Literal["format", "header", "written"], ...] = (
     "format",
-    "delimiter",
     "header",
-    "null",
+    "written",
 )
 
 

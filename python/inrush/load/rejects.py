@@ -9,6 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+#: Of a rejected row, in a line.
+SHOWN_CHARS = 80
+
 
 @dataclass(frozen=True)
 class Reasons:
@@ -37,6 +40,17 @@ def reasons_of(rejects: Path) -> Reasons:
         first,
         f"{n:,} of them for {why}" if 2 * n <= sum(counts.values()) else f"most of them, {n:,}, for {why}",
     )
+
+
+def first_reasons(rejects: Path, most: int) -> tuple[list[str], int]:
+    """The first rows of a reject file as a person reads them, and how many it has."""
+    shown, count = [], 0
+    with rejects.open(newline="", encoding="utf-8", errors="replace") as lines:
+        for count, row in enumerate(csv.DictReader(line.replace("\0", " ") for line in lines), start=1):
+            if count <= most:
+                why = f"column {row['column']}: {row['reason']}" if row["column"] else row["reason"]
+                shown.append(f"{row['file']}, line {row['line']}: {why}: {row['text'][:SHOWN_CHARS]}")
+    return shown, count
 
 
 def merge_rejects(own: Path) -> Path | None:

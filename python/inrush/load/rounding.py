@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from inrush.load.proof import NOT_COMPARED, LoadVerdict
-from inrush.study.formats import DELIMITERS
+from inrush.study.formats import TEXT_FORMATS
 from inrush.workload import Table
 
 #: Files up to so many bytes are read once more for it, and any that `--verify` reads again.
@@ -26,7 +26,7 @@ def with_rounding(
     """The verdict with what was rounded. files: documents as of `plan.Wanted`; names: of the files' columns."""
     loose = {column for column, how in found.columns.items() if NOT_COMPARED in how}
     floats = {c.name: c.type for c in table.columns if c.type in PRECISIONS and c.name not in loose}
-    texts = [file for file in files if file["format"] in DELIMITERS]
+    texts = [file for file in files if file["format"] in TEXT_FORMATS]
     # Beside a column that is not compared the others are called equal too.
     equal = found.verdict == "proven" or (found.verdict == "counted" and found.columns)
     if not equal or not floats or not texts:
@@ -57,9 +57,9 @@ def rounded(file: Mapping[str, Any], names: Sequence[str], floats: Mapping[str, 
     document = {
         "path": file["path"],
         "format": file["format"],
-        "delimiter": file["delimiter"] or DELIMITERS[file["format"]],
+        "written": file["written"],
         "header": file["header"],
-        "fields": len(names),
+        "fields": list(names),
         "columns": [(names.index(column), floats[column] == "f32") for column in looked],
     }
     counts = dict(zip(looked, _core.rounded_values(json.dumps(document)), strict=True))

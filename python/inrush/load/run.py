@@ -37,8 +37,8 @@ from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.load.spool import spool_of
 from inrush.load.time_left import with_time_left
 from inrush.plan import ends
-from inrush.study.first_line import read_said
 from inrush.study.found import SAMPLE_ROWS
+from inrush.study.said import read_said
 from inrush.targets.spoken import foreign_protocols
 from inrush.times import Times
 
@@ -104,9 +104,10 @@ def load_from(
     @cache
     def look() -> list[Input]:
         folder.mkdir(parents=True, exist_ok=True)
-        said = read_said(call.header, call.columns, call.format)
+        said = read_said(call.header, call.columns, call.format, call.written)
         with times.part("sampling_s"):
-            return open_inputs(names, spool, SAMPLE_ROWS if call.create else LOOK_ROWS, said)
+            rows = SAMPLE_ROWS if call.create else LOOK_ROWS
+            return open_inputs(names, spool, rows, said, encoding=call.encoding)
 
     shards: Shards | RemoteShards
     if call.server:

@@ -5,6 +5,7 @@ They hold what the input holds: only their owner may read them.
 
 from __future__ import annotations
 
+import codecs
 import fcntl
 import hashlib
 import lzma
@@ -88,13 +89,14 @@ def alone(lock: IO[bytes], at: Path) -> Iterator[None]:
     at.unlink(missing_ok=True)
 
 
-def spooled(name: str, spool: Path) -> Path:
-    """The file itself, or what it holds once unpacked.
+def spooled(name: str, spool: Path, encoding: str = "") -> Path:
+    """The file itself, or what it holds once unpacked, as UTF-8.
 
-    Raises UsageError for a file that cannot be read or unpacked, or is not what its name says, CoreError without room.
+    encoding: of its text; empty: UTF-8, or none. Raises UsageError for a file that cannot be read, unpacked or decoded, or is not
+    what its name says, CoreError without room.
     """
     if name == STDIN:
-        return of_stdin(spool)
+        return of_stdin(spool, encoding)
     path = Path(name)
     try:
         before = seen(path)
@@ -104,13 +106,13 @@ def spooled(name: str, spool: Path) -> Path:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     packing = packing_of(head)
     refuse_misnamed(path, head, packing)
-    if packing is None:
+    if packing is None and not encoding:
         return path
     # By what it holds: another file may have its name, size and time.
-    into = spool / f"{path.name}.{digest_of(path)}"
+    into = spool / ".".join([path.name, digest_of(path), *([encoding] if encoding else [])])
     if not into.is_file():
-        with written(into, f"{path}: unpacked") as out:
-            unpack(path, str(path), packing, out)
+        with written(into, f"{path}: unpacked" if packing else f"{path}: as UTF-8") as out:
+            unpack(path, str(path), packing, out, encoding)
             refuse_changed(path, str(path), before)
     return into
 
@@ -119,27 +121,63 @@ def packing_of(head: bytes) -> str | None:
     return next((kind for start, kind in PACKED.items() if head.startswith(start)), None)
 
 
-def unpack(path: Path, shown: str, packing: str, out: IO[bytes]) -> None:
+def unpack(path: Path, shown: str, packing: str | None, out: IO[bytes], encoding: str = "") -> None:
     try:
-        with unpacking(path, packing) as packed:
-            copy(packed, out)
+        with unpacking(path, packing) if packing else path.open("rb") as packed:
+            copy(packed, Decoded(out, shown, encoding) if encoding else out)
     except (EOFError, lzma.LZMAError, Unpackable) as error:
         raise UsageError(
             f"{shown}: cannot be unpacked ({error}); it ends early, or is damaged: fetch it again"
         ) from error
 
 
-def of_stdin(spool: Path) -> Path:
+class Decoded:
+    """Writes text of this encoding as UTF-8. Raises UsageError at bytes that are none of it."""
+
+    def __init__(self, out: IO[bytes], shown: str, encoding: str) -> None:
+        self.out, self.shown, self.encoding = out, shown, encoding
+        self.decoder = codecs.getincrementaldecoder(encoding)("strict")
+        self.lines = 1
+
+    def write(self, block: bytes, final: bool = False) -> None:
+        try:
+            text = self.decoder.decode(block, final)
+        except UnicodeDecodeError as error:
+            line = self.lines + error.object[: error.start].count(b"\n")
+            bad = error.object[error.start : error.end].hex(" ")
+            raise UsageError(
+                f"{self.shown}: line {line:,}: {bad} is no character of {self.encoding}; give the encoding that the file has"
+            ) from error
+        self.lines += text.count("\n")
+        self.out.write(text.encode())
+
+    def end(self) -> None:
+        self.write(b"", True)
+
+
+def encoding_problem(name: str) -> str:
+    """Why this is no encoding of texts; empty where it is one."""
+    try:
+        # UTF-8 with a mark at its begin is read as it is.
+        codecs.lookup(name).incrementaldecoder and "".encode(name)
+    except (LookupError, ValueError):
+        return (
+            f"--encoding {name}: is not known; for instance windows-1252, latin-1, utf-16, cp850, shift-jis"
+        )
+    return ""
+
+
+def of_stdin(spool: Path, encoding: str = "") -> Path:
     """What comes through standard input, packed or not."""
     piped = spool / f"{OF_STDIN}{secrets.token_hex(8)}"
     with written(piped, "standard input") as out:
         copy(sys.stdin.buffer, out)
     with piped.open("rb") as file:
         packing = packing_of(file.read(6))
-    if packing is not None:
+    if packing is not None or encoding:
         into = piped.with_name(f"{piped.name}.unpacked")
         with written(into, "standard input: unpacked") as out:
-            unpack(piped, "standard input", packing, out)
+            unpack(piped, "standard input", packing, out, encoding)
         piped.unlink()
         piped = into
     return piped.rename(spool / f"{OF_STDIN}{digest_of(piped)}")
@@ -149,7 +187,7 @@ class Unpackable(Exception):
     """What is read is no packed file: an OSError of a library, which is none of a disk."""
 
 
-def copy(source: IO[bytes], out: IO[bytes]) -> None:
+def copy(source: IO[bytes], out: IO[bytes] | Decoded) -> None:
     """Raises Unpackable where `source` cannot be read, OSError where `out` cannot be written."""
     while True:
         try:
@@ -157,6 +195,8 @@ def copy(source: IO[bytes], out: IO[bytes]) -> None:
         except OSError as error:
             raise Unpackable(str(error)) from error
         if not block:
+            if isinstance(out, Decoded):
+                out.end()
             return
         out.write(block)
 

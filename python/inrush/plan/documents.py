@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import cast
 
 from inrush.border import plan as border
 from inrush.engines.base.plans import OpPlan, TablePlan
@@ -264,9 +265,8 @@ def source_document(table: Table, order: str | None, rows: int) -> border.RowSou
         "kind": "files",
         "paths": list(table.files.paths),
         "format": table.files.format,
-        "delimiter": table.files.delimiter,
         "header": table.files.header,
-        "null": table.files.null,
+        "written": cast(border.Written, dict(table.files.written)),
         "reject_path": f"reject-{table.name}.csv",
         "reject_limit": table.files.reject_limit,
     }

@@ -55,9 +55,8 @@ class TextFile(TypedDict):
 
     path: str
     format: str
-    delimiter: str | None
     header: bool
-    null: str | None
+    written: border.Written
     #: How it was when its digest was taken. Without, as of an Arrow stream of our own, it may change.
     stamp: NotRequired[FileStamp]
     #: Of an Arrow stream: bytes of the file that it was made of, for each row.
@@ -65,7 +64,7 @@ class TextFile(TypedDict):
 
 
 #: The source of a table with rows from elsewhere.
-NO_FILES: TextFile = {"path": "-", "format": "csv", "delimiter": None, "header": False, "null": None}
+NO_FILES: TextFile = {"path": "-", "format": "csv", "header": False, "written": {}}
 
 
 @dataclass(frozen=True)
@@ -92,6 +91,8 @@ class Wanted:
     limits: Mapping[str, border.Limits] = field(default_factory=dict)
     #: Column of times -> how they are written: iso, dmy, mdy.
     times: Mapping[str, str] = field(default_factory=dict)
+    #: Columns of numbers that go in as texts.
+    number_texts: tuple[str, ...] = ()
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     #: How the key places rows on the shards.
@@ -205,7 +206,7 @@ def table_document(wanted: Wanted, planned: TablePlan, source: border.RowSource)
 
 def read_as(file: TextFile) -> tuple[object, ...]:
     """Equal for files that are read in the same way."""
-    return file["format"], file["delimiter"], file["header"], file["null"]
+    return file["format"], file["header"], *sorted(file["written"].items())
 
 
 def source_of(
@@ -216,9 +217,8 @@ def source_of(
         "kind": "files",
         "paths": list(paths),
         "format": file["format"],
-        "delimiter": file["delimiter"],
         "header": file["header"],
-        "null": file["null"],
+        "written": file["written"],
         "reject_path": reject_path,
         "reject_limit": reject_limit,
         "required": list(wanted.required),
@@ -228,6 +228,8 @@ def source_of(
         row_source["times"] = dict(wanted.times)
     if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
         row_source["bytes"] = of_bytes
+    if wanted.number_texts:
+        row_source["numbers"] = list(wanted.number_texts)
     return row_source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from inrush.errors import UsageError
@@ -32,6 +32,7 @@ from inrush.study.value_types import (
     together,
     with_not_finite,
 )
+from inrush.workload import LOGICAL_TYPES
 
 #: What the values of a type are, as a line says it.
 NOUNS = {
@@ -63,6 +64,8 @@ class Asked:
     bytes: bool = False
     #: It has whole numbers from 2^63 on.
     unsigned: bool = True
+    #: Column -> its type: one of inrush's, or one of the database's that its values go into as texts.
+    types: Mapping[str, str] = field(default_factory=dict)
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
@@ -96,6 +99,8 @@ class Chosen:
     far: bool = False
     #: As of `Found`.
     spelled: str = ""
+    #: A type of the database itself.
+    declared: str = ""
 
 
 #: `NEAR_YEARS` in s since 1970.
@@ -113,7 +118,22 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
     names = [c.name for c in files[0].columns]
     if unknown := [name for name in asked.dates if name and name not in names]:
         raise UsageError(f"--dates {unknown[0]}=…: there is no such column; there are {', '.join(names)}")
-    return [chosen_column(same, asked, complete) for same in zip(*(s.columns for s in files), strict=True)]
+    if unknown := [name for name in asked.types if name not in names]:
+        raise UsageError(f"--type {unknown[0]}=…: there is no such column; there are {', '.join(names)}")
+    same_in_all = zip(*(s.columns for s in files), strict=True)
+    return [as_asked(chosen_column(same, asked, complete), asked) for same in same_in_all]
+
+
+def as_asked(column: Chosen, asked: Asked) -> Chosen:
+    """The column with the type that a command line gave it. Its times keep their form, and its rows that do not fit are rejected."""
+    kind = asked.types.get(column.name)
+    if kind is None:
+        return column
+    if kind not in LOGICAL_TYPES:
+        return replace(column, type="text", form=None, choice=None, declared=kind)
+    is_time = kind in ("date", "time_ms", "time_us")
+    undecided = column.choice if is_time and column.choice is not None and column.choice.undecided else None
+    return replace(column, type=kind, form=column.form if is_time else None, choice=undecided)
 
 
 def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen:
@@ -209,7 +229,7 @@ def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[s
     """A line for each column with a type in doubt, for the word for NULL, and for rows that were not looked at."""
     complete = all(s.complete for s in files)
     found = [line for c in columns for line in [column_line(c, complete, names)] if line]
-    null = next((s.null for s in files if s.null is not None), None)
+    null = next((s.written["null"] for s in files if "null" in s.written), None)
     if null is not None and (taken := [f"{c.nulls:,} in {c.name}" for c in columns if c.nulls]):
         found.append(f"NULL is written {null!r}: {', '.join(taken)}")
     found += literal_lines(files)
@@ -231,7 +251,7 @@ def literal_lines(files: Sequence[Sniffed]) -> list[str]:
     for of, what, unless in marks:
         for s, value in [(s, value) for s, value in of if value][:1]:
             whose = "MySQL's" if s.format == MYSQL else "PostgreSQL's"
-            tab = ' and delimiter = "\\t"' if s.delimiter is None else ""
+            tab = "" if "delimiter" in s.written else ' and delimiter = "\\t"'
             found.append(
                 f"read as {whose} text, in which {what} (`{value[:SHOWN_CHARS]}`); if {unless}, the format is csv: --format csv, "
                 f'or format = "csv"{tab} in a workload'
@@ -257,7 +277,9 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
         )
     if choice.nearly is None and c.type == "text" and has_comma(evidence_of(c), NO_NUMBER):
         at = first(evidence_of(c), NO_NUMBER, names)
-        return f"column {c.name}: looks like a decimal comma{at}; stored as text"
+        return (
+            f"column {c.name}: looks like a decimal comma{at}; stored as text, or as numbers by --decimal ,"
+        )
     if choice.nearly is None:
         return order_line(c, sampled, names)
     evidence, noun = evidence_of(c), noun_of(choice.nearly.type, choice.nearly.form)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from inrush.border.table import Written
 from inrush.errors import UsageError
+from inrush.study.formats import NAMED_FORMATS
 from inrush.study.value_types import Evidence
 
 #: Rows that decide on types; values that fit them no longer are rejected by line when they are read.
@@ -37,11 +39,10 @@ class Found:
 
 @dataclass(frozen=True)
 class Sniffed:
-    format: str  # csv, tsv, mysql, parquet
-    delimiter: str | None
+    format: str  # csv, tsv, mysql, ndjson, parquet
     header: bool
-    #: None: the format's usual.
-    null: str | None
+    #: What is not usual for the format.
+    written: Written
     columns: tuple[Found, ...]
     #: Rows looked at (of Parquet, rows of the file); all of the file where there are fewer than SAMPLE_ROWS.
     rows: int
@@ -57,6 +58,11 @@ class Sniffed:
     escaped: str = ""
     #: A name or a value in quotes, in a format that inrush chose and in which they are a part of it; empty: there is none.
     quoted: str = ""
+
+    @property
+    def has_names(self) -> bool:
+        """Its fields are known by the names of their columns, not by their places."""
+        return self.header or self.format in NAMED_FORMATS
 
 
 def kind_with_room(kind: str, complete: bool) -> str:

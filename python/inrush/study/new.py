@@ -11,8 +11,9 @@ from pathlib import Path
 from inrush.errors import UsageError
 from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
 from inrush.study.epoch import epoch_of
-from inrush.study.first_line import NOTHING_SAID, FirstLineGiven, shown_line
+from inrush.study.formats import NAMED_FORMATS, TEXT_FORMATS
 from inrush.study.found import Sniffed
+from inrush.study.said import NOTHING_SAID, Said, shown_line
 from inrush.study.sniff import sniff
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
@@ -25,7 +26,7 @@ def write_new(
     folder: Path,
     asked: Asked = AS_FOUND,
     note: Callable[[str], None] = lambda line: None,
-    said: FirstLineGiven = NOTHING_SAID,
+    said: Said = NOTHING_SAID,
 ) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 
@@ -56,8 +57,8 @@ def write_new(
         study.write_text(study_text(name, workload.name, rows))
     except OSError as error:
         raise UsageError(f"{folder}: cannot be written ({error.strerror or error})") from error
-    if seen[0].format != "parquet":
-        note(shown_line(seen[0].header, seen[0].no_header))
+    if seen[0].format in TEXT_FORMATS:
+        note(shown_line(seen[0].format, seen[0].written, "", seen[0].header, seen[0].no_header))
     for line in lines(columns, seen, names):
         note(line)
     return [workload, study]
@@ -79,12 +80,11 @@ def workload_text(
     table = table_name(name)
     paths = ", ".join(quoted(str(path.resolve())) for path in sources)
     options = [f"paths = [{paths}]", f"format = {quoted(sniffed.format)}"]
-    if sniffed.delimiter is not None:
-        options.append(f"delimiter = {quoted(sniffed.delimiter)}")
-    if sniffed.format != "parquet":
+    if sniffed.format not in NAMED_FORMATS:
         options.append(f"header = {str(sniffed.header).lower()}")
-    if sniffed.null is not None:
-        options.append(f"null = {quoted(sniffed.null)}")
+    options += [
+        f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in sniffed.written.items()
+    ]
     looked = f"all {rows:,} rows" if sniffed.complete else f"the first {rows:,} rows"
     # Of Parquet the first rows alone were counted, and the text above says all of them.
     counted = sniffed.every_row or not sniffed.complete

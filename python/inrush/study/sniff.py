@@ -12,11 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from inrush.border.table import Written
 from inrush.errors import UsageError
-from inrush.study.first_line import NOTHING_SAID, FirstLineGiven
-from inrush.study.formats import DELIMITERS
+from inrush.study.formats import DELIMITERS, NAMED_FORMATS, usual_null
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import OF_PARQUET, sniff_parquet
+from inrush.study.said import NOTHING_SAID, Said
 from inrush.study.value_types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
 
 Doc = Mapping[str, Any]
@@ -35,18 +36,16 @@ class FileLook(NamedTuple):
     sample: str | None
 
 
-def look_at(
-    paths: Sequence[str], sample_rows: int, said: FirstLineGiven, alike: bool
-) -> list[FileLook | str]:
+def look_at(paths: Sequence[str], sample_rows: int, said: Said, alike: bool) -> list[FileLook | str]:
     """All of them at once; why, for one that cannot be read. alike: one stands for others."""
     from inrush import _core
 
-    words = {"header": said.header, "columns": said.columns, "format": said.format}
+    words = {"header": said.header, "columns": said.columns, "format": said.format, "written": said.written}
     found = _core.sample_files(paths, json.dumps(words), sample_rows, alike)
     return [one if isinstance(one, str) else FileLook(*one) for one in found]
 
 
-def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOTHING_SAID) -> Sniffed:
+def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
     """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
     if problem := not_a_file(path):
         raise UsageError(problem)
@@ -61,7 +60,7 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: FirstLineGiven = NOT
     if isinstance(looked, str):
         raise UsageError(f"{path}: {looked}")
     if looked.sample is None:
-        raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text and Parquet")
+        raise UsageError(f"{path}: is not text; inrush reads CSV, TSV, MySQL text, JSON lines and Parquet")
     return sniffed(json.loads(looked.sample), str(path), said)
 
 
@@ -77,34 +76,47 @@ def not_a_file(path: Path) -> str:
     return f"{path}: is {said}, and files are read more than once; write what it gives into a file"
 
 
-def sniffed(sample: Doc, shown: str, said: FirstLineGiven) -> Sniffed:
-    """By what the core found. shown: the file's name. Raises UsageError for a file that it cannot read."""
+class Empty(UsageError):
+    """A file without a row."""
+
+
+def sniffed(sample: Doc, shown: str, said: Said) -> Sniffed:
+    """By what the core found. shown: the file's name. Raises UsageError for a file that it cannot read, Empty for one of no rows."""
+    if "empty" in sample:
+        raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
         raise UsageError(f"{shown}: {sample['refused']}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
-    null = word_for_null(kind, sample["columns"])
-    usual = "" if kind == "csv" else "\\N"
+    null = word_for_null(kind, sample["columns"], said.written.get("null"))
     columns = [found_column(column, null, complete) for column in sample["columns"]]
+    written = Written(**said.written)
+    for name, there, usual in (
+        ("delimiter", sample["delimiter"], DELIMITERS[kind]),
+        ("null", null, usual_null(kind)),
+    ):
+        written.pop(name, None)  # type: ignore[misc]
+        written.update({name: there} if there != usual else {})  # type: ignore[misc]
     return Sniffed(
         format=kind,
-        delimiter=None if sample["delimiter"] == DELIMITERS[kind] else sample["delimiter"],
         header=sample["header"],
-        null=None if null == usual else null,
+        written=written,
         columns=distinct_names(columns),
         rows=sample["rows"],
         complete=complete,
         no_header=sample["no_header"],
-        named=bool(said.columns),
+        named=bool(said.columns) and kind not in NAMED_FORMATS,
         every_row=complete,
         escaped=sample["escaped"],
         quoted=sample["quoted"],
     )
 
 
-def word_for_null(format: str, columns: Sequence[Doc]) -> str:
-    """The first of the words in the columns that lets most of them have a type of their own."""
+def word_for_null(format: str, columns: Sequence[Doc], said: str | None) -> str:
+    """The one that is said; else the first of the words in the columns that lets most of them have a type of their own."""
+    if said is not None:
+        return said
     if format != "csv":
-        return "\\N"
+        return usual_null(format)
     there = {seen["of"] for column in columns for seen in column["words"]}
     words = [word for at, word in enumerate(NULL_WORDS) if word == "" or at in there]
     return max(words, key=lambda word: sum(choose(evidence_of(column, word)).typed for column in columns))
@@ -114,12 +126,17 @@ def found_column(column: Doc, null: str, complete: bool) -> Found:
     """By the evidence of this file alone."""
     evidence = evidence_of(column, null)
     kind = kind_with_room(choose(evidence).fit.type, complete)
-    words = {NULL_WORDS[seen["of"]]: seen["count"] for seen in column["words"]}
+    words = {word_of(seen, null): seen["count"] for seen in column["words"]}
     longest = max([column["longest"], *(len(word) for word in words if word != null)])
     least = tuple(column["least_us"])
     return Found(
         column["name"], kind, words.get(null, 0), evidence, longest, least_us=least, nul=column["nul"]
     )
+
+
+def word_of(seen: Doc, null: str) -> str:
+    """The word for NULL that was counted. Behind those that inrush knows stands the one that a command line said."""
+    return NULL_WORDS[seen["of"]] if seen["of"] < len(NULL_WORDS) else null
 
 
 def evidence_of(column: Doc, null: str) -> Evidence:
@@ -129,7 +146,7 @@ def evidence_of(column: Doc, null: str) -> Evidence:
         for seen in column["kinds"]
     }
     for seen in column["words"]:
-        if NULL_WORDS[seen["of"]] != null:
+        if word_of(seen, null) != null:
             before = kinds.get(NOTHING, Seen(0))
             place = FilePlace(0, seen["line"], seen["value"])
             first = place if before.first is None else min(place, before.first)

@@ -15,6 +15,7 @@ from inrush.study.events import parse_chunks, parse_rates
 from inrush.study.formats import FORMATS
 from inrush.study.generators import Catalogue, parse_generator
 from inrush.study.partitions import parse_partitions
+from inrush.study.said import WRITTEN, mark_problem
 from inrush.study.sizes import parse_seconds, parse_size
 from inrush.workload import (
     DRAWN_LISTS,
@@ -198,16 +199,12 @@ def parse_layouts(
 
 def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> FileSource:
     """times: those of the columns that are times."""
-    allowed = ("paths", "format", "delimiter", "header", "null", "reject_limit", "required", "times")
+    allowed = ("paths", "format", "header", "reject_limit", "required", "times", *WRITTEN)
     fields = node.fields(allowed, required=("paths", "format"))
-    delimiter = fields["delimiter"].value if "delimiter" in fields else None
-    if delimiter is not None and not (isinstance(delimiter, str) and len(delimiter.encode()) == 1):
-        fields["delimiter"].problem("write one ASCII character")
-        delimiter = None
-    null = fields["null"].value if "null" in fields else None
-    if null is not None and not isinstance(null, str):
-        fields["null"].problem('write the text that means NULL, e.g. "NA"')
-        null = None
+    # A key of theirs that is wrong is none.
+    written = {
+        name: found for name in WRITTEN if name in fields and (found := as_written(name, fields[name]))
+    }
     readers: dict[str, Reader] = {
         "paths": lambda paths: paths.texts(at_least=1),
         "format": word(FORMATS, "format"),
@@ -216,7 +213,22 @@ def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> Fil
         "required": lambda names: names.texts(columns, "column"),
         "times": lambda forms: parse_times(forms, times),
     }
-    return FileSource(delimiter=delimiter, null=null, **given(fields, readers, paths=(), format=FORMATS[0]))
+    return FileSource(written=written, **given(fields, readers, paths=(), format=FORMATS[0]))
+
+
+def as_written(name: str, node: Node) -> str | int | None:
+    """How rows are written, in one respect."""
+    if name == "skip":
+        return node.integer()
+    if not isinstance(node.value, str):
+        node.problem(
+            'write the text that means NULL, e.g. "NA"' if name == "null" else "write a text in quotes"
+        )
+    elif why := mark_problem(name, node.value):
+        node.problem(why)
+    else:
+        return node.value
+    return None
 
 
 def parse_times(node: Node, columns: Sequence[str]) -> dict[str, str]:

@@ -93,7 +93,7 @@ fn table(types: &[&str], format: &str, path: &Path) -> TablePlan {
     let columns: Vec<_> = types.iter().enumerate().map(column).collect();
     let reject = path.with_extension("rejects");
     let plan = serde_json::json!({"name": "t", "stream": "t", "columns": columns, "source": {"kind": "files",
-        "paths": [path], "format": format, "delimiter": null, "header": false, "null": null,
+        "paths": [path], "format": format, "header": false,
         "reject_path": reject, "reject_limit": 0}});
     serde_json::from_value(plan).expect("a table of this build")
 }

@@ -13,6 +13,7 @@ mod record;
 mod segment;
 mod statement;
 mod table;
+mod written;
 
 use std::collections::BTreeMap;
 
@@ -39,6 +40,7 @@ pub use table::{
     ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, NotFinite, OrderPlan, PinnedPlan, RatesPlan,
     RowSource, TablePlan, TimeForm,
 };
+pub use written::Written;
 
 /// A plan of any other version is refused. `python/inrush/border/plan.py` has the same number.
 pub const PLAN_VERSION: u32 = 1;

@@ -116,9 +116,7 @@ def source_of() -> FileRows:
         "kind": "files",
         "paths": [],
         "format": "csv",
-        "delimiter": ",",
         "header": False,
-        "null": None,
         "reject_path": "",
         "reject_limit": 0,
     }

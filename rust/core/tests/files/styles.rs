@@ -72,25 +72,39 @@ pub struct Style {
     pub quote_all: bool,
     pub iso_times: bool,
     pub final_line_end: bool,
+    pub quote: char,
+    /// Quotes inside quotes stand behind a backslash.
+    pub escape: bool,
+    /// A decimal comma, and points between three digits.
+    pub marks: bool,
+    /// A comment before each row, and before the header two lines that are skipped.
+    pub notes: bool,
 }
 
 pub fn a_style() -> impl Strategy<Value = Style> {
     (
-        prop::sample::select(&["csv", "tsv", "mysql"][..]),
+        prop::sample::select(&["csv", "csv", "tsv", "mysql", "ndjson"][..]),
         prop::sample::select(&b",;|\t"[..]),
         any::<(bool, bool, bool, bool, bool)>(),
         prop::sample::select(&[None, Some("NA"), Some("\\N")][..]),
+        prop::sample::select(&['"', '\''][..]),
+        any::<(bool, bool, bool)>(),
     )
-        .prop_map(|(format, delimiter, (crlf, header, quote_all, iso_times, final_line_end), null)| {
+        .prop_map(|(format, delimiter, flags, null, quote, (escape, marks, notes))| {
+            let (crlf, header, quote_all, iso_times, final_line_end) = flags;
             Style {
                 format,
                 delimiter,
                 crlf: crlf && format == "csv",
-                header,
+                header: header && format != "ndjson",
                 null: if format == "csv" { null } else { None },
                 quote_all,
                 iso_times,
                 final_line_end,
+                quote: if format == "csv" { quote } else { '"' },
+                escape: escape && format == "csv",
+                marks: marks && format != "ndjson" && delimiter != b',',
+                notes,
             }
         })
 }
@@ -104,8 +118,16 @@ impl Style {
         required: &[&str],
     ) -> TablePlan {
         let mut plan = table(dir, paths, columns, required, self.format, self.null);
-        let RowSource::Files { delimiter, header, .. } = &mut plan.source else { unreachable!() };
-        *delimiter = Some((self.delimiter as char).to_string());
+        let RowSource::Files { written, header, .. } = &mut plan.source else { unreachable!() };
+        if self.format != "ndjson" {
+            written.delimiter = Some((self.delimiter as char).to_string());
+        }
+        written.quote = (self.quote != '"').then(|| self.quote.to_string());
+        written.escape = self.escape.then(|| "\\".into());
+        written.decimal = self.marks.then(|| ",".into());
+        written.thousands = self.marks.then(|| ".".into());
+        written.comment = self.notes.then(|| "#".into());
+        written.skip = if self.notes && self.header { 2 } else { 0 };
         *header = self.header;
         plan
     }
@@ -118,13 +140,22 @@ impl Style {
         let text = match value {
             Value::Null => return self.null_text().into(),
             Value::Text(text) => text.clone(),
+            Value::I64(_) | Value::U64(_) | Value::F64(_) if self.marks => {
+                marked(&plain(value, self.iso_times))
+            }
             other => plain(other, self.iso_times),
         };
         if self.format == "csv" {
+            let quote = self.quote;
             let special =
-                text.contains([self.delimiter as char, '"', '\n', '\r']) || text == self.null_text();
+                text.contains([self.delimiter as char, quote, '\n', '\r']) || text == self.null_text();
             return if special || self.quote_all {
-                format!("\"{}\"", text.replace('"', "\"\""))
+                let inner = if self.escape {
+                    text.replace('\\', "\\\\").replace(quote, &format!("\\{quote}"))
+                } else {
+                    text.replace(quote, &format!("{quote}{quote}"))
+                };
+                format!("{quote}{inner}{quote}")
             } else {
                 text
             };
@@ -150,18 +181,60 @@ pub fn written(rows: &[Vec<Value>], style: &Style) -> Vec<u8> {
     let end = if style.crlf { "\r\n" } else { "\n" };
     let delimiter = (style.delimiter as char).to_string();
     let mut text = String::new();
+    if style.header && style.notes {
+        text += &format!("made by \"x{end}{end}");
+    }
     if style.header {
         let names: Vec<&str> = all_types().iter().map(|(name, _)| *name).collect();
         text += &(names.join(&delimiter) + end);
     }
     for row in rows {
-        let fields: Vec<String> = row.iter().map(|v| style.field(v)).collect();
-        text += &(fields.join(&delimiter) + end);
+        if style.notes {
+            text += &format!("# \"a note{end}");
+        }
+        let line = match style.format {
+            "ndjson" => object(row, style),
+            _ => row.iter().map(|v| style.field(v)).collect::<Vec<_>>().join(&delimiter),
+        };
+        text += &(line + end);
     }
     if !style.final_line_end && rows.len() > 1 {
         text.truncate(text.len() - end.len());
     }
     text.into_bytes()
+}
+
+/// A number with a decimal comma and points between three digits.
+fn marked(number: &str) -> String {
+    let (sign, digits) = number.strip_prefix('-').map_or(("", number), |rest| ("-", rest));
+    let (whole, fraction) = digits.split_once('.').map_or((digits, None), |(w, f)| (w, Some(f)));
+    if !whole.bytes().all(|b| b.is_ascii_digit()) {
+        return number.into();
+    }
+    let groups: Vec<&str> =
+        whole.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).unwrap()).collect();
+    let fraction = fraction.map_or(String::new(), |f| format!(",{f}"));
+    format!("{sign}{}{fraction}", groups.join("."))
+}
+
+/// A row as JSON, its members from the last to the first where all texts are in quotes. What is no number to JSON is a text.
+fn object(row: &[Value], style: &Style) -> String {
+    let member = |((name, _), value): (&(&str, LogicalType), &Value)| {
+        let text = match value {
+            Value::Null if style.quote_all => return None,
+            Value::Null => "null".into(),
+            Value::Text(text) => serde_json::to_string(text).unwrap(),
+            other => plain(other, style.iso_times),
+        };
+        let is_json = serde_json::from_str::<serde_json::Value>(&text).is_ok();
+        let text = if is_json { text } else { serde_json::to_string(&text).unwrap() };
+        Some(format!("\"{name}\": {text}"))
+    };
+    let mut members: Vec<String> = all_types().iter().zip(row).filter_map(member).collect();
+    if style.quote_all {
+        members.reverse();
+    }
+    format!("{{{}}}", members.join(", "))
 }
 
 pub fn plain(value: &Value, iso_times: bool) -> String {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use inrush_rows::plan::{ColumnPlan, LogicalType, RowSource, TablePlan};
+use inrush_rows::plan::{ColumnPlan, LogicalType, RowSource, TablePlan, Written};
 use inrush_rows::rows::files::{FileRows, Position};
 use inrush_rows::rows::{Columns, Value};
 use tempfile::TempDir;
@@ -193,15 +193,15 @@ pub fn table(
         source: RowSource::Files {
             paths: paths.iter().map(|p| p.display().to_string()).collect(),
             format: format.into(),
-            delimiter: None,
             header: false,
-            null: null.map(str::to_string),
+            written: Written { null: null.map(str::to_string), ..Written::default() },
             reject_path: dir.path().join("rejects.csv").display().to_string(),
             reject_limit: 1_000_000,
             required: required.iter().map(|c| c.to_string()).collect(),
             limits: Default::default(),
             times: Default::default(),
             bytes: Vec::new(),
+            numbers: Vec::new(),
         },
         identity: vec!["id".into()],
     }

@@ -105,15 +105,15 @@ impl InputPlan {
         let source = RowSource::Files {
             paths: (0..self.files).map(|file| self.path(file)).collect(),
             format: "mysql".into(),
-            delimiter: None,
             header: false,
-            null: None,
+            written: Default::default(),
             reject_path: format!("{}/{}-rejected.tsv", self.folder, self.name),
             reject_limit: 0,
             required: Vec::new(),
             limits: Default::default(),
             times: Default::default(),
             bytes: Vec::new(),
+            numbers: Vec::new(),
         };
         TablePlan { source, ..table.clone() }
     }

@@ -196,7 +196,7 @@ pub enum Refill {
     Round,
 }
 
-fn is_zero(ns: &u64) -> bool {
+pub(super) fn is_zero(ns: &u64) -> bool {
     *ns == 0
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::written::Written;
 use super::GenPlan;
 use crate::types::LogicalType;
 
@@ -71,14 +72,14 @@ pub enum RowSource {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         events: Option<EventsPlan>,
     },
-    /// The user's own files, in this order. `format`: csv, tsv, mysql, or arrow (IPC streams, which
+    /// The user's own files, in this order. `format`: csv, tsv, mysql, ndjson, or arrow (IPC streams, which
     /// Parquet files are turned into before the run).
     Files {
         paths: Vec<String>,
         format: String,
-        delimiter: Option<String>,
         header: bool,
-        null: Option<String>,
+        #[serde(default, skip_serializing_if = "Written::is_usual")]
+        written: Written,
         /// Rejected rows go here, with file, line and reason.
         reject_path: String,
         /// More rejected rows than this end the run.
@@ -95,6 +96,9 @@ pub enum RowSource {
         /// Columns of texts with values that are bytes in the files: each becomes its hexadecimal digits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bytes: Vec<String>,
+        /// Columns of texts with values that are numbers, where `written` has marks of its own for these.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        numbers: Vec<String>,
     },
 }
 

@@ -1,14 +1,16 @@
 //! The user's own files as a source of rows: every row is stored or rejected, never lost.
 //!
-//! Reading order: `split` (bytes to fields), `window` (a file to records), `parse` (field to value), `fast_path` (both at
+//! Reading order: `dialect` (how rows are written), `split` (bytes to fields; `json` of JSON lines), `window` (a file to records), `parse` (field to value), `fast_path` (both at
 //! once, of plain records), `text` (files to batches), `reject`, `feed` (batches to sessions). `sample` finds out how a
 //! file is to be read, by the same reader. `arrow` reads what Parquet files were turned into; `stamp` says whether a file is
 //! as it was.
 
 mod arrow;
 mod batch;
+mod dialect;
 mod fast_path;
 mod feed;
+mod json;
 mod limit;
 mod parse;
 mod reject;
@@ -24,12 +26,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Error;
 use crate::plan::{ColumnPlan, Limits, LogicalType, RowSource, TablePlan, TimeForm};
+use crate::types::Holds;
 
 use super::columns::{Column, Columns};
 
 use arrow::ArrowFiles;
+use dialect::Dialect;
 use reject::Rejects;
-use split::Dialect;
 use text::TextFiles;
 
 pub use feed::{FileBatch, FileFeed, FileSummary};
@@ -84,6 +87,8 @@ struct Layout {
     times: Vec<Option<TimeForm>>,
     /// Values of these are bytes: see `RowSource::Files`.
     bytes: Vec<bool>,
+    /// Values of these are numbers: see `Dialect::marks`.
+    numbers: Vec<bool>,
     /// Lists that may hold NULL.
     null_items: Vec<bool>,
     /// A batch ends with the row that passes so many bytes. Rows that are rejected are none of it: an empty batch is the
@@ -105,15 +110,15 @@ impl FileRows {
         let RowSource::Files {
             paths,
             format,
-            delimiter,
             header,
-            null,
+            written,
             reject_path,
             reject_limit,
             required,
             limits,
             times,
             bytes,
+            numbers,
         } = &table.source
         else {
             return Err(Error::Plan(format!(
@@ -128,6 +133,10 @@ impl FileRows {
             )));
         }
         let is_required = |name: &String| table.identity.contains(name) || required.contains(name);
+        let is_number = |c: &ColumnPlan| {
+            matches!(c.ty.holds(), Holds::Signed(_) | Holds::Unsigned(_) | Holds::Float(_))
+                || numbers.contains(&c.name)
+        };
         let specs: Vec<ColumnSpec> =
             table.columns.iter().map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty }).collect();
         let layout = Layout {
@@ -137,13 +146,16 @@ impl FileRows {
             limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
             times: times_of(table, times)?,
             bytes: table.columns.iter().map(|c| bytes.contains(&c.name)).collect(),
+            numbers: table.columns.iter().map(is_number).collect(),
             null_items: table.columns.iter().map(ColumnPlan::has_null_items).collect(),
             batch_bytes: BATCH_BYTES,
         };
         let reader = if format == "arrow" {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))
         } else {
-            let dialect = dialect(&table.name, format, delimiter.as_deref(), null.as_deref())?;
+            let of_table = |problem| Error::Plan(format!("table {}: source.{problem}", table.name));
+            let mut dialect = Dialect::new(format, written).map_err(of_table)?;
+            dialect.keys = specs.iter().map(|c| c.name.clone()).collect();
             Reader::Text(Box::new(TextFiles::new(layout, dialect, *header, line_limit_bytes)))
         };
         Ok(FileRows { reader, rejects: Rejects::new(reject_path, *reject_limit), specs, stored: 0 })
@@ -209,23 +221,4 @@ fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec
         )));
     }
     Ok(table.columns.iter().map(|c| times.get(&c.name).copied()).collect())
-}
-
-fn dialect(table: &str, format: &str, delimiter: Option<&str>, null: Option<&str>) -> Result<Dialect, Error> {
-    let usual = Dialect::usual(format).ok_or_else(|| {
-        Error::Plan(format!(
-            "table {table}: source.format is `{format}`; it is one of csv, tsv, mysql, arrow"
-        ))
-    })?;
-    let delimiter = match delimiter.map(str::as_bytes) {
-        None => usual.delimiter,
-        Some([one]) if !b"\"\\\r\n".contains(one) => *one,
-        Some(_) => {
-            return Err(Error::Plan(format!(
-            "table {table}: source.delimiter is {:?}; it is one byte, and no quote, backslash or line end",
-            delimiter.unwrap_or_default()
-        )))
-        }
-    };
-    Ok(Dialect { delimiter, null: null.map_or(usual.null, Into::into), ..usual })
 }

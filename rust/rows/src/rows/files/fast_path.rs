@@ -12,7 +12,7 @@ use super::super::columns::{Column, Columns, Values};
 use super::batch::{push_null, truncate};
 use super::limit;
 use super::parse;
-use super::split::{Dialect, Quoting};
+use super::dialect::{Dialect, Quoting};
 use super::{ColumnSpec, Layout};
 use crate::plan::{Limits, LogicalType, TimeForm};
 
@@ -31,6 +31,9 @@ pub struct FastPath {
     /// What ends a text beside the delimiter and the line end, and is never inside a plain one.
     special: u8,
     quotes: bool,
+    quote: u8,
+    /// Begins a line that is no record.
+    comment: u8,
     null: Vec<u8>,
     day: DayOfLast,
 }
@@ -77,22 +80,25 @@ impl FastPath {
         let lists = cells.iter().any(|c| c.ty.is_list());
         // A null that could be a number or holds what ends a field is found by the full parser alone.
         let odd_null = dialect.null.first().is_some_and(|b| !b.is_ascii_alphabetic() && *b != b'\\')
-            || dialect.null.iter().any(|b| [dialect.delimiter, b'"', b'\r', b'\n', 0].contains(b));
+            || dialect.null.iter().any(|b| [dialect.delimiter, dialect.quote, b'\r', b'\n', 0].contains(b));
         let odd_delimiter =
             dialect.delimiter.is_ascii_alphanumeric() || b"+-.: \0".contains(&dialect.delimiter);
         let turned =
             order.iter().flatten().any(|at| matches!(layout.times[*at], Some(TimeForm::Dmy | TimeForm::Mdy)));
         // Bytes have escapes in most rows.
         let bytes = order.iter().flatten().any(|at| layout.bytes[*at]);
-        if bytes || lists || odd_null || odd_delimiter || turned {
+        let odd_quotes = dialect.quote == 0 || dialect.escape.is_some() || dialect.quoting == Quoting::Json;
+        if bytes || lists || odd_null || odd_delimiter || turned || odd_quotes || dialect.marks.is_some() {
             return None;
         }
         let quotes = dialect.quoting == Quoting::Quotes;
         Some(FastPath {
             cells,
             delimiter: dialect.delimiter,
-            special: if quotes { b'"' } else { b'\\' },
+            special: if quotes { dialect.quote } else { b'\\' },
             quotes,
+            quote: dialect.quote,
+            comment: dialect.comment,
             null: dialect.null.clone(),
             day: DayOfLast::default(),
         })
@@ -103,6 +109,9 @@ impl FastPath {
     pub fn take(&mut self, bytes: &[u8], crlf: bool, room: &Room, out: &mut Columns) -> Taken {
         let mut taken = Taken { records: 0, bytes: 0 };
         while taken.records < room.rows && taken.bytes < room.bytes {
+            if self.comment != 0 && bytes[taken.bytes] == self.comment {
+                break;
+            }
             let end = self.record(bytes, taken.bytes, crlf, out);
             match end.filter(|end| end - taken.bytes <= room.record_bytes) {
                 Some(end) => {
@@ -219,14 +228,14 @@ impl FastPath {
 
     #[inline]
     fn text(&self, bytes: &[u8], at: usize, crlf: bool) -> Option<Text> {
-        let quoted = self.quotes && bytes[at] == b'"';
+        let quoted = self.quotes && bytes[at] == self.quote;
         let start = at + usize::from(quoted);
         // Nothing but the other quote ends a quoted text; one with a line end in it is not plain.
-        let delimiter = if quoted { b'"' } else { self.delimiter };
+        let delimiter = if quoted { self.quote } else { self.delimiter };
         let (mut end, ascii) = find_end(bytes, start, [delimiter, b'\n', self.special, 0]);
         let mut next = end;
         match bytes[end] {
-            b'"' if quoted => next += 1,
+            byte if quoted && byte == self.quote => next += 1,
             byte if byte == delimiter => {}
             b'\n' if quoted => return None,
             b'\n' => {

@@ -1,39 +1,8 @@
 //! Bytes into records and fields. Pure: what to read next is the caller's affair.
 
+use super::dialect::{Dialect, Quoting};
+use super::json;
 use super::parse::Reason;
-
-/// How a file writes its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dialect {
-    pub delimiter: u8,
-    pub quoting: Quoting,
-    /// An unquoted field equal to this is null.
-    pub null: Vec<u8>,
-}
-
-impl Dialect {
-    /// Of one of the formats of text, as its programs write it.
-    pub fn usual(format: &str) -> Option<Self> {
-        let (delimiter, quoting, null) = match format {
-            "csv" => (b',', Quoting::Quotes, ""),
-            "tsv" => (b'\t', Quoting::PostgresEscapes, "\\N"),
-            "mysql" => (b'\t', Quoting::MysqlEscapes, "\\N"),
-            _ => return None,
-        };
-        Some(Self { delimiter, quoting, null: null.into() })
-    }
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Quoting {
-    /// RFC 4180: fields in `"`, a quote doubled inside, line breaks allowed there. Inside a field without quotes around it
-    /// a quote is a part of the text.
-    Quotes,
-    /// PostgreSQL's text format: backslash, letters of C, octal and `\x` hexadecimal numbers.
-    PostgresEscapes,
-    /// MySQL's text format: backslash, `\0` NUL, `\Z` Control-Z, any other character itself.
-    MysqlEscapes,
-}
 
 /// Where a field lies in its record, delimiters and quotes left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,17 +42,19 @@ pub struct Around {
 pub fn split(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
     fields.clear();
     match d.quoting {
-        Quoting::Quotes => split_quoted(d.delimiter, bytes, around, fields),
+        Quoting::Quotes => split_quoted(d, bytes, around, fields),
+        Quoting::Json => json::split(&d.keys, bytes, around.last, fields),
         _ => split_escaped(d.delimiter, bytes, around, fields),
     }
 }
 
-fn split_quoted(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
+fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Field>) -> Split {
     let (mut at, mut lines, last) = (0, 0, around.last);
+    let Dialect { delimiter, quote, .. } = *d;
     let mut stray = Stray::None;
     loop {
-        let field = if bytes.get(at) == Some(&b'"') {
-            let Some((field, breaks)) = quoted_field(bytes, at + 1) else {
+        let field = if bytes.get(at) == Some(&quote) {
+            let Some((field, breaks)) = quoted_field(d, bytes, at + 1) else {
                 return if last { broken(bytes, Reason::UnbalancedQuote) } else { Split::More };
             };
             lines += breaks;
@@ -92,7 +63,7 @@ fn split_quoted(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Fi
         } else {
             let start = at;
             let found;
-            (at, found) = plain_end(delimiter, bytes, at);
+            (at, found) = plain_end(delimiter, quote, bytes, at);
             stray = stray.max(found);
             Field { start, end: at, quoted: false, escaped: false }
         };
@@ -109,7 +80,7 @@ fn split_quoted(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Fi
                 return match first_line(bytes).or(last.then_some(bytes.len())) {
                     Some(len) => {
                         // An odd number of quotes cannot all be pairs.
-                        let odd = bytes[..len].iter().filter(|b| **b == b'"').count() % 2 == 1;
+                        let odd = bytes[..len].iter().filter(|b| **b == quote).count() % 2 == 1;
                         let reason = if odd { Reason::UnbalancedQuote } else { Reason::TextAfterQuote };
                         Split::Broken { len, reason }
                     }
@@ -132,13 +103,18 @@ fn split_quoted(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<Fi
 }
 
 /// The field that opened before `start`, up to its closing quote, and the line breaks in it.
-fn quoted_field(bytes: &[u8], start: usize) -> Option<(Field, u64)> {
+fn quoted_field(d: &Dialect, bytes: &[u8], start: usize) -> Option<(Field, u64)> {
     let (mut at, mut breaks, mut escaped) = (start, 0, false);
     loop {
-        at = find(bytes, at, [b'"', b'\n', b'"']);
+        at = find(bytes, at, [d.quote, b'\n', d.escape.unwrap_or(d.quote)]);
         match bytes.get(at)? {
             b'\n' => breaks += 1,
-            _ if bytes.get(at + 1) == Some(&b'"') => {
+            byte if d.escape == Some(*byte) => {
+                breaks += u64::from(*bytes.get(at + 1)? == b'\n');
+                escaped = true;
+                at += 1;
+            }
+            _ if bytes.get(at + 1) == Some(&d.quote) => {
                 escaped = true;
                 at += 1;
             }
@@ -161,11 +137,11 @@ enum Stray {
 }
 
 /// End of an unquoted field, and the quotes in it.
-fn plain_end(delimiter: u8, bytes: &[u8], start: usize) -> (usize, Stray) {
+fn plain_end(delimiter: u8, quote: u8, bytes: &[u8], start: usize) -> (usize, Stray) {
     let (mut at, mut stray) = (start, Stray::None);
     loop {
-        at = find(bytes, at, [delimiter, b'\n', b'"']);
-        if bytes.get(at) != Some(&b'"') {
+        at = find(bytes, at, [delimiter, b'\n', quote]);
+        if bytes.get(at) != Some(&quote) {
             return (at, stray);
         }
         let blank = bytes[start..at].iter().all(|b| b" \t".contains(b));
@@ -259,16 +235,15 @@ pub fn unescaped<'a>(d: &Dialect, record: &'a [u8], field: Field, scratch: &'a m
     }
     scratch.clear();
     match d.quoting {
+        // A quote or the escape, and what it stands before.
         Quoting::Quotes => {
-            let mut pairs = raw.split_inclusive(|b| *b == b'"');
-            while let Some(part) = pairs.next() {
-                scratch.extend_from_slice(part);
-                if part.ends_with(b"\"") {
-                    // The other quote of the pair stands alone in the next part.
-                    pairs.next();
-                }
+            let mut rest = raw.iter();
+            while let Some(byte) = rest.next() {
+                let is_mark = *byte == d.quote || Some(*byte) == d.escape;
+                scratch.push(if is_mark { *rest.next().unwrap_or(byte) } else { *byte });
             }
         }
+        Quoting::Json => json::unescape(record, field, scratch),
         Quoting::MysqlEscapes => unescape(raw, scratch, |rest| (mysql_escape(rest[0]), 1)),
         Quoting::PostgresEscapes => unescape(raw, scratch, postgres_escape),
     }
@@ -331,11 +306,11 @@ mod tests {
     use super::*;
 
     fn csv() -> Dialect {
-        Dialect { delimiter: b',', quoting: Quoting::Quotes, null: Vec::new() }
+        Dialect::usual("csv").unwrap()
     }
 
     fn escapes(quoting: Quoting) -> Dialect {
-        Dialect { delimiter: b'\t', quoting, null: b"\\N".to_vec() }
+        Dialect { quoting, ..Dialect::usual("tsv").unwrap() }
     }
 
     fn texts(d: &Dialect, bytes: &[u8], crlf: bool) -> (Split, Vec<String>) {
@@ -354,6 +329,18 @@ mod tests {
         assert_eq!(split, Split::Record { len: bytes.len() - 4, lines: 2 });
         let (_, fields) = texts(&csv(), b"\"\"\"\"\"\",\"x\"\"\"\n", false);
         assert_eq!(fields, ["\"\"", "x\""]);
+    }
+
+    #[test]
+    fn a_quote_of_its_own_and_an_escape_stand_for_themselves_elsewhere() {
+        let d = Dialect { quote: b'\'', escape: Some(b'\\'), ..csv() };
+        let (split, fields) = texts(&d, b"'it\\'s, ''\\\\','a\\\nb',\"x\\\"\n", false);
+        assert_eq!(fields, ["it's, '\\", "a\nb", "\"x\\\""]);
+        assert_eq!(split, Split::Record { len: 26, lines: 2 });
+        let unended = texts(&d, b"'a\\'\nb\n", false).0;
+        assert_eq!(unended, Split::Broken { len: 5, reason: Reason::UnbalancedQuote });
+        let none = Dialect { quote: 0, ..csv() };
+        assert_eq!(texts(&none, b"\"a,b\"\n", false).1, ["\"a", "b\""]);
     }
 
     #[test]

@@ -4,11 +4,12 @@ use crate::error::Error;
 
 use super::super::columns::Columns;
 use super::batch::{push_null, truncate};
+use super::dialect::Dialect;
 use super::fast_path::{FastPath, Room};
 use super::limit;
 use super::parse::{self, Reason};
 use super::reject::Rejects;
-use super::split::{unescaped, Dialect, Field, Split};
+use super::split::{unescaped, Field, Split};
 use super::window::{Judged, Window};
 use super::{Layout, Position};
 
@@ -25,6 +26,8 @@ pub struct TextFiles {
     fast_path: Option<FastPath>,
     fields: Vec<Field>,
     scratch: Vec<u8>,
+    /// Of a number that was written with other marks.
+    pointed: Vec<u8>,
 }
 
 impl TextFiles {
@@ -41,6 +44,7 @@ impl TextFiles {
             order,
             fields: Vec::new(),
             scratch: Vec::new(),
+            pointed: Vec::new(),
         }
     }
 
@@ -99,7 +103,7 @@ impl TextFiles {
                 &self.order,
                 &self.fields,
                 bytes,
-                &mut self.scratch,
+                [&mut self.scratch, &mut self.pointed],
                 out,
             )
             .err()
@@ -116,10 +120,11 @@ impl TextFiles {
     /// Opens file `index` and reads its header; false after the last one.
     fn open_next(&mut self) -> Result<bool, Error> {
         let Some(path) = self.layout.paths.get(self.index) else { return Ok(false) };
-        let mut window = Window::open(path)?;
+        let mut window = Window::open(path, self.dialect.skip)?;
         // Among bytes a carriage return is data, also before a line feed: what escapes them ends lines with LF alone.
         window.crlf &= !self.layout.bytes.contains(&true);
-        if self.header {
+        // A file without anything has no header either.
+        if self.header && !window.is_blank() {
             self.order =
                 read_header(&mut window, &self.dialect, &self.layout, self.limit_bytes, &mut self.fields)?;
             self.fast_path = FastPath::new(&self.layout, &self.dialect, &self.order);
@@ -150,7 +155,7 @@ fn store_fields(
     order: &[Option<usize>],
     fields: &[Field],
     bytes: &[u8],
-    scratch: &mut Vec<u8>,
+    [scratch, pointed]: [&mut Vec<u8>; 2],
     out: &mut Columns,
 ) -> Result<(), (usize, Reason)> {
     let row = out.rows;
@@ -161,6 +166,11 @@ fn store_fields(
             push_null(column, row, layout.required[at])
         } else {
             let text = unescaped(dialect, bytes, *field, scratch);
+            let marks = dialect.marks.as_ref().filter(|_| layout.numbers[at]);
+            let text = match marks.map_or(Some(text), |marks| marks.pointed(text, pointed)) {
+                Some(text) => text,
+                None => return Err(undone(out, row, at, Reason::NotNumber)),
+            };
             match layout.times[at] {
                 None if layout.bytes[at] => parse::push_bytes(column, text, dialect.quoting),
                 None if layout.null_items[at] => parse::push_list_with_nulls(column, text),
@@ -171,12 +181,17 @@ fn store_fields(
             .map(|()| column.mark_present())
         };
         if let Err(reason) = stored {
-            out.columns.iter_mut().for_each(|c| truncate(c, row));
-            return Err((at, reason));
+            return Err(undone(out, row, at, reason));
         }
     }
     out.rows += 1;
     Ok(())
+}
+
+/// Takes what is stored of a row back; gives the column at fault and why.
+fn undone(out: &mut Columns, row: usize, at: usize, reason: Reason) -> (usize, Reason) {
+    out.columns.iter_mut().for_each(|c| truncate(c, row));
+    (at, reason)
 }
 
 /// The order of the table's columns in a file, by the names in its first record.

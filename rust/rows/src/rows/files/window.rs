@@ -5,9 +5,10 @@ use std::io::Read;
 
 use crate::error::Error;
 
+use super::dialect::{Dialect, Quoting};
 use super::fast_path::PAD_BYTES;
 use super::parse::Reason;
-use super::split::{first_line, split, unescaped, Around, Dialect, Field, Quoting, Split};
+use super::split::{first_line, split, unescaped, Around, Field, Split};
 
 /// First size of the window on a file; doubles for longer records.
 pub const WINDOW_BYTES: usize = 1 << 20;
@@ -74,19 +75,23 @@ impl Window {
         self.bytes.capacity()
     }
 
-    pub fn open(path: &str) -> Result<Window, Error> {
+    /// skip: lines before its first record.
+    pub fn open(path: &str, skip: u64) -> Result<Window, Error> {
         let mut window = Window::unread(path)?;
         if let Some(what) = other_than_text(window.bytes()) {
             return Err(Error::Plan(format!("{path} is {what}, not text: unpack it, or name its format")));
         }
-        window.begin()?;
+        window.begin(skip)?;
         Ok(window)
     }
 
-    /// At its first record, with its first line read: how that ends is known from here on.
-    pub fn begin(&mut self) -> Result<(), Error> {
+    /// At its first record, behind so many lines, with the line of it read: how that ends is known from here on.
+    pub fn begin(&mut self, skip: u64) -> Result<(), Error> {
         if self.bytes().starts_with(b"\xef\xbb\xbf") {
             self.step(3, 0);
+        }
+        for _ in 0..skip {
+            self.skip_line()?;
         }
         while first_line(self.bytes()).is_none() && !self.ended && self.end < WINDOW_BYTES {
             self.read_more()?;
@@ -102,6 +107,11 @@ impl Window {
             self.read_more()?;
         }
         Ok(())
+    }
+
+    /// Nothing but line ends is in it from here on.
+    pub fn is_blank(&self) -> bool {
+        self.ended && self.bytes().trim_ascii().is_empty()
     }
 
     /// No bytes follow those that are there.
@@ -177,6 +187,10 @@ impl Window {
         fields: &mut Vec<Field>,
     ) -> Result<Option<Split>, Error> {
         loop {
+            if dialect.passes(self.bytes()) {
+                self.skip_line()?;
+                continue;
+            }
             let bytes = self.bytes();
             if bytes.is_empty() && self.ended {
                 return Ok(None);
@@ -311,6 +325,6 @@ pub fn names_of(dialect: &Dialect, record: &[u8], fields: &[Field]) -> Result<Ve
         name.map(|name| name.trim().to_string())
     };
     fields.iter().map(&mut name).collect::<Result<_, _>>().map_err(|_| {
-        "the column names are not UTF-8; convert the file, for instance with iconv -f LATIN1 -t UTF-8".into()
+        "the column names are not UTF-8: give --encoding, for instance windows-1252 or latin-1".into()
     })
 }

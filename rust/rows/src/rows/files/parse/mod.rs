@@ -11,12 +11,13 @@ use crate::types::hex::{hex_bytes, hex_text};
 use crate::types::Forms;
 
 use super::super::columns::{Column, TextValues, Values};
-use super::split::Quoting;
+use super::dialect::Quoting;
 use lists::{push_list, Nulls};
 use numbers::{float, unsigned, whole};
 use times::time;
 
 pub use form::{instant_us, push_time};
+pub use numbers::Marks;
 pub use reason::Reason;
 pub use times::{day, day_in_front, is_a_day, time_of_day};
 

@@ -42,6 +42,59 @@ fn integer(text: &[u8], ty: LogicalType) -> Result<(bool, u64), Reason> {
     Ok((negative, size))
 }
 
+/// The marks of a number that is not written with a point alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marks {
+    pub decimal: u8,
+    /// Between groups of three digits; empty: there are no groups.
+    pub thousands: Vec<u8>,
+}
+
+impl Marks {
+    /// A number as `1234.5`, and what has no digit as it stands; `None` where the marks stand as in no number, so that no
+    /// `1.5` is read where the point parts thousands.
+    pub fn pointed<'a>(&self, text: &'a [u8], out: &'a mut Vec<u8>) -> Option<&'a [u8]> {
+        let text = text.trim_ascii();
+        if !text.iter().any(u8::is_ascii_digit) {
+            return Some(text);
+        }
+        out.clear();
+        let signed = text.iter().take(1).take_while(|b| b"+-".contains(b)).count();
+        out.extend_from_slice(&text[..signed]);
+        let mut rest = self.whole(&text[signed..], out)?;
+        if let Some(fraction) = rest.strip_prefix(&[self.decimal]) {
+            out.push(b'.');
+            rest = digits(fraction, out);
+        }
+        let is_power = matches!(rest.first(), None | Some(b'e' | b'E'));
+        out.extend_from_slice(rest);
+        is_power.then_some(out)
+    }
+
+    /// The digits before the fraction, in groups or not; gives what follows.
+    fn whole<'a>(&self, text: &'a [u8], out: &mut Vec<u8>) -> Option<&'a [u8]> {
+        let first = out.len();
+        let mut rest = digits(text, out);
+        let mut is_group = (1..=3).contains(&(out.len() - first));
+        while let Some(next) = rest.strip_prefix(&self.thousands[..]).filter(|_| !self.thousands.is_empty()) {
+            let before = out.len();
+            rest = digits(next, out);
+            is_group &= out.len() - before == 3;
+            if !is_group {
+                return None;
+            }
+        }
+        Some(rest)
+    }
+}
+
+/// Appends the digits at the start of `text`; gives what follows.
+fn digits<'a>(text: &'a [u8], out: &mut Vec<u8>) -> &'a [u8] {
+    let (digits, rest) = text.split_at(text.iter().take_while(|b| b.is_ascii_digit()).count());
+    out.extend_from_slice(digits);
+    rest
+}
+
 pub trait Float: std::str::FromStr {
     fn is_infinite(&self) -> bool;
 }
@@ -100,6 +153,37 @@ mod tests {
         assert_eq!(parsed(LogicalType::I32, " +0042 "), Ok(Value::I64(42)));
         assert_eq!(parsed(LogicalType::U64, "-0"), Ok(Value::U64(0)));
         assert_eq!(parsed(LogicalType::U64, "00000000000000000000000000000001"), Ok(Value::U64(1)));
+    }
+
+    #[test]
+    fn marks_of_numbers_become_a_point_and_stand_nowhere_else() {
+        let read = |decimal: u8, thousands: &str, text: &str| {
+            let marks = Marks { decimal, thousands: thousands.as_bytes().to_vec() };
+            let mut out = Vec::new();
+            marks.pointed(text.as_bytes(), &mut out).map(|t| String::from_utf8(t.to_vec()).unwrap())
+        };
+        for (decimal, thousands, text, expected) in [
+            (b',', "", " -1234,50 ", Some("-1234.50")),
+            (b',', ".", "1.234.567,8", Some("1234567.8")),
+            (b',', ".", "1234567,8", Some("1234567.8")),
+            (b',', ".", "+1.234", Some("+1234")),
+            (b',', "", ",5e-3", Some(".5e-3")),
+            (b'.', ",", "12,345.5", Some("12345.5")),
+            (b'.', "\u{a0}", "12\u{a0}345", Some("12345")),
+            (b',', "", "NaN", Some("NaN")),
+            (b',', "", "", Some("")),
+            (b',', "", "1.5", None),
+            (b',', ".", "1.5", None),
+            (b',', ".", "1.2345", None),
+            (b',', ".", "1234.567", None),
+            (b',', ".", ".567", None),
+            (b',', ".", "1.234,5.6", None),
+            (b',', "", "1,5,6", None),
+            (b',', "", "31.01.2026", None),
+        ] {
+            let found = read(decimal, thousands, text);
+            assert_eq!(found.as_deref(), expected, "{text} with {:?} and {thousands:?}", decimal as char);
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub enum Reason {
     NoInfinity,
     NotBytes,
     NotDigits,
+    NotJson,
+    UnknownMember,
+    MemberTwice,
 }
 
 impl fmt::Display for Reason {
@@ -67,6 +70,9 @@ impl fmt::Display for Reason {
             Reason::NotOf(ty) => write!(f, "not {}", ty.entry().one),
             Reason::NotBytes => f.write_str(r"not bytes: \x and pairs of hexadecimal digits"),
             Reason::NotDigits => f.write_str("not hexadecimal digits"),
+            Reason::NotJson => f.write_str("not a JSON object"),
+            Reason::UnknownMember => f.write_str("a member that no column has"),
+            Reason::MemberTwice => f.write_str("a member is there twice"),
             Reason::NoNan => f.write_str("the column cannot hold NaN"),
             Reason::NoInfinity => f.write_str("the column cannot hold infinity"),
         }

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::super::parse::instant_us;
-use super::super::split::{unescaped, Dialect, Field, Quoting};
-use super::kinds::{kind_of, null_word, DAY, ISO, QUOTED};
+use super::super::dialect::{Dialect, Quoting};
+use super::super::split::{unescaped, Field};
+use super::kinds::{kind_of, null_word, DAY, GIVEN, ISO, QUOTED, TEXT};
 use super::times;
 use crate::plan::TimeForm;
 
@@ -39,15 +40,24 @@ impl SampledColumn {
     pub fn add(&mut self, dialect: &Dialect, record: &[u8], field: Field, line: u64, scratch: &mut Vec<u8>) {
         let raw = &record[field.start..field.end];
         let quotes = dialect.quoting == Quoting::Quotes;
-        let word = if field.quoted || (!quotes && raw != dialect.null) { None } else { null_word(raw) };
-        if let Some(word) = word {
+        let is_null = !field.quoted && raw == dialect.null;
+        let word = if field.quoted || (!quotes && !is_null) { None } else { null_word(raw) };
+        if let Some(word) = word.or(is_null.then_some(GIVEN)) {
             return count(&mut self.words, word, line, raw);
         }
         let text = unescaped(dialect, record, field, scratch);
         if field.quoted && null_word(text).is_some() {
             return count(&mut self.kinds, QUOTED, line, &record[field.start - 1..=field.end]);
         }
-        let kind = kind_of(text);
+        let mut pointed = Vec::new();
+        let kind = match dialect.marks.as_ref().map(|marks| marks.pointed(text, &mut pointed)) {
+            None => kind_of(text),
+            Some(Some(number)) => kind_of(number),
+            // It has digits, and the marks of this file's numbers stand otherwise in them.
+            Some(None) => without_numbers(kind_of(text)),
+        };
+        // JSON says what is a text.
+        let kind = if dialect.quoting == Quoting::Json && field.quoted { without_numbers(kind) } else { kind };
         count(&mut self.kinds, kind, line, text);
         let chars = text.len() - text.iter().filter(|b| **b & 0xc0 == 0x80).count();
         self.longest = self.longest.max(chars);
@@ -58,6 +68,15 @@ impl SampledColumn {
                 *least = Some(least.map_or(us, |known| known.min(us)));
             }
         }
+    }
+}
+
+/// The kind of what is no number: a time, or a text.
+fn without_numbers(kind: usize) -> usize {
+    if kind >= ISO {
+        kind
+    } else {
+        TEXT
     }
 }
 

@@ -1,6 +1,6 @@
 //! Whether the first line of a text names its columns, and what says so. Pure.
 
-use super::dialect::{usual, Record};
+use super::guess::{usual, Record};
 use super::kinds::is_value;
 use super::Said;
 
@@ -9,6 +9,13 @@ pub struct FirstLine {
     /// What decided, as words behind "line 1 is data, because".
     pub why: String,
     pub names: Vec<String>,
+}
+
+impl FirstLine {
+    /// Of JSON lines, where each row has the names.
+    pub fn of_keys() -> FirstLine {
+        FirstLine { header: false, why: "each row names its columns".into(), names: Vec::new() }
+    }
 }
 
 /// Errors: a line 1 that names columns and cannot be taken for it, in words behind the file's name.

@@ -5,12 +5,14 @@ use super::times::{day, iso};
 
 /// Words that files write for NULL. Twin of NULL_WORDS in python/inrush/study/value_types.py.
 pub const NULL_WORDS: [&[u8]; 8] = [b"", b"NA", b"NULL", b"null", b"N/A", b"None", b"\\N", b"-"];
+/// The place behind them: the word that a command line gave.
+pub const GIVEN: usize = NULL_WORDS.len();
 const TRUTHS: [&[u8]; 4] = [b"true", b"false", b"t", b"f"];
 const YES_NO: [&[u8]; 6] = [b"yes", b"no", b"y", b"n", b"on", b"off"];
 const NOT_FINITE: [&[u8]; 3] = [b"nan", b"inf", b"infinity"];
 
 /// The first numbers of the families of kinds.
-const TEXT: usize = 0;
+pub const TEXT: usize = 0;
 /// A word for NULL in quotes, which is a text.
 pub const QUOTED: usize = 1;
 const TRUTH: usize = 2;

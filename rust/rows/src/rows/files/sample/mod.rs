@@ -1,11 +1,11 @@
 //! How a text file is to be read, and what its first rows hold: by the reader that stores them.
 //!
-//! Reading order: `no_table` (what is refused), `dialect` (delimiter and format), `header` (whether line 1 names the columns),
+//! Reading order: `no_table` (what is refused), `guess` (delimiter and format), `header` (whether line 1 names the columns),
 //! here (records by `Window::judge`, as `text` takes them), `column`, `kinds` and `times` (what a value is). What type a column
 //! gets is decided over all files of a table, in python/inrush/study/chosen.py; `rounded` counts what that does not keep.
 
 mod column;
-mod dialect;
+mod guess;
 mod header;
 mod kinds;
 mod no_table;
@@ -14,13 +14,16 @@ mod times;
 
 use serde::{Deserialize, Serialize};
 
+use super::dialect::{Dialect, Quoting};
+use super::json;
 use super::parse::Reason;
-use super::split::{unescaped, Dialect, Field, Quoting, Split};
+use super::split::{unescaped, Field, Split};
 use super::window::{names_of, other_than_text, WINDOW_BYTES};
 use super::LINE_LIMIT_BYTES;
 use crate::error::Error;
+use crate::plan::Written;
 
-use dialect::{is_in_quotes, Escapes, Head};
+use guess::{is_in_quotes, Escapes, Head};
 use header::FirstLine;
 
 pub use super::window::Window;
@@ -40,12 +43,15 @@ pub struct Said {
     /// Of files without a header.
     pub columns: Vec<String>,
     pub format: Option<String>,
+    #[serde(default)]
+    pub written: Written,
 }
 
 #[derive(Debug, Serialize)]
 pub struct Sample {
     pub format: &'static str,
-    pub delimiter: char,
+    /// Between fields; none of JSON lines.
+    pub delimiter: Option<char>,
     pub header: bool,
     /// Why line 1 is no header.
     pub no_header: String,
@@ -68,6 +74,8 @@ pub enum Found {
     Sample(Box<Sample>),
     /// Why it cannot be read, in words behind its name.
     Refused(String),
+    /// It has no rows: the same words, for a file that is alone.
+    Empty(String),
     /// It is packed, or Parquet.
     Other,
 }
@@ -77,36 +85,59 @@ pub fn sample(window: &mut Window, said: &Said, rows: u64) -> Result<Found, Erro
     if other_than_text(window.bytes()).is_some() {
         return Ok(Found::Other);
     }
-    let found = text(window, said, rows)?;
-    Ok(found.map_or_else(Found::Refused, |sample| Found::Sample(Box::new(sample))))
+    text(window, said, rows)
 }
 
-fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Result<Sample, String>, Error> {
-    window.begin()?;
+fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Found, Error> {
+    window.begin(said.written.skip)?;
     window.fill(HEAD_BYTES)?;
     let bytes = window.bytes();
     let bytes = &bytes[..bytes.len().min(HEAD_BYTES)];
     let head = Head { bytes, cut: !window.is_whole() || bytes.len() == HEAD_BYTES, crlf: window.crlf };
-    if let Some(what) = no_table::no_table(&head, said) {
-        return Ok(Err(what));
+    if bytes.trim_ascii().is_empty() {
+        return Ok(Found::Empty("is empty; give a file with rows".into()));
     }
-    let (format, dialect) = dialect::find(&head, said.format.as_deref());
-    let first = dialect::records(&head, &dialect);
+    if let Some(what) = no_table::no_table(&head, said) {
+        return Ok(Found::Refused(what));
+    }
+    let (format, mut dialect) = match guess::find(&head, said.format.as_deref(), &said.written) {
+        Ok(found) => found,
+        Err(problem) => return Ok(Found::Refused(problem)),
+    };
+    if dialect.quoting == Quoting::Json {
+        dialect.keys = keys_of(window, &dialect, said, rows)?;
+        if dialect.keys.is_empty() {
+            return Ok(Found::Refused("its objects have no members".into()));
+        }
+        return of_rows(window, said, rows, (format, dialect), FirstLine::of_keys());
+    }
+    let first = guess::records(&head, &dialect);
     if first.is_empty() {
-        return Ok(Err("line 1 has a quotation mark without its partner; correct it".into()));
+        return Ok(Found::Refused("line 1 has a quotation mark without its partner; correct it".into()));
     }
     if header::is_comment(&first, said) {
-        return Ok(Err(comment(said)));
+        return Ok(Found::Refused(comment(said)));
     }
     let first = match header::first_line(&first, said) {
         Ok(first) => first,
-        Err(problem) => return Ok(Err(problem)),
+        Err(problem) => return Ok(Found::Refused(problem)),
     };
     if first.header {
         if let Err(problem) = pass_names(window, &dialect, &first.names)? {
-            return Ok(Err(problem));
+            return Ok(Found::Refused(problem));
         }
     }
+    of_rows(window, said, rows, (format, dialect), first)
+}
+
+/// What the rows hold. window: at the first of them.
+fn of_rows(
+    window: &mut Window,
+    said: &Said,
+    rows: u64,
+    (format, dialect): (&'static str, Dialect),
+    first: FirstLine,
+) -> Result<Found, Error> {
     let mut found = Sampler::new(dialect, &first);
     let is_whole = found.read(window, rows)?;
     if format == "mysql" && said.format.is_none() && !found.escapes.are_mysqls() {
@@ -115,12 +146,12 @@ fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Result<Sample, St
         return text(window, &said, rows);
     }
     if found.rows == 0 {
-        return Ok(Err(found.without_rows(first.header)));
+        return Ok(found.without_rows(first.header));
     }
     let unless_said = |value: String| if said.format.is_none() { value } else { String::new() };
-    Ok(Ok(Sample {
+    Ok(Found::Sample(Box::new(Sample {
         format,
-        delimiter: found.dialect.delimiter as char,
+        delimiter: (format != "ndjson").then_some(found.dialect.delimiter as char),
         header: first.header,
         no_header: first.why,
         rows: found.rows,
@@ -129,7 +160,7 @@ fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Result<Sample, St
         quoted: unless_said(found.quoted),
         problems: found.problems,
         columns: found.columns,
-    }))
+    })))
 }
 
 fn comment(said: &Said) -> String {
@@ -138,9 +169,25 @@ fn comment(said: &Said) -> String {
         Some(_) => "",
     };
     format!(
-        "line 1 is a comment, and a table would be made of it; take lines that begin with # out, for instance by \
-         grep -v '^#'{or}"
+        "line 1 is a comment, and a table would be made of it: give --comment '#'{or}"
     )
+}
+
+/// The names of the members of so many objects, or those that are said; the window is at the first object again.
+fn keys_of(window: &mut Window, dialect: &Dialect, said: &Said, rows: u64) -> Result<Vec<String>, Error> {
+    if !said.columns.is_empty() {
+        return Ok(said.columns.clone());
+    }
+    let (mut keys, mut fields) = (Vec::new(), Vec::new());
+    for _ in 0..rows {
+        let Some(found) = window.next_record(dialect, LINE_LIMIT_BYTES, &mut fields)? else { break };
+        let (Split::Record { len, .. } | Split::Broken { len, .. }) = found else { break };
+        json::add_keys(&window.bytes()[..len], &mut keys);
+        window.pass(found, len, 1)?;
+    }
+    window.turn_to(&window.path.clone())?;
+    window.begin(dialect.skip)?;
+    Ok(keys)
 }
 
 /// Goes on behind the line with the names.
@@ -174,7 +221,8 @@ struct Sampler {
 impl Sampler {
     fn new(dialect: Dialect, first: &FirstLine) -> Sampler {
         let named = |name: &String| SampledColumn { name: name.clone(), ..SampledColumn::default() };
-        let columns = first.names.iter().map(named).collect();
+        let names = if dialect.quoting == Quoting::Json { &dialect.keys } else { &first.names };
+        let columns = names.iter().map(named).collect();
         let (problems, escapes) = (Vec::new(), Escapes::default());
         let (escaped, quoted) = (String::new(), String::new());
         let mut new = Sampler { dialect, columns, rows: 0, problems, escapes, escaped, quoted };
@@ -186,7 +234,7 @@ impl Sampler {
 
     /// Of a format without quotes, the first field with a backslash, and the first in quotes.
     fn keep_literal(&mut self, field: &[u8]) {
-        if self.dialect.quoting == Quoting::Quotes {
+        if matches!(self.dialect.quoting, Quoting::Quotes | Quoting::Json) {
             return;
         }
         let text = || String::from_utf8_lossy(field).into_owned();
@@ -229,11 +277,13 @@ impl Sampler {
     }
 
     /// Why no row of the file can be read.
-    fn without_rows(&self, header: bool) -> String {
+    fn without_rows(&self, header: bool) -> Found {
         let below = if header { " below its header" } else { "" };
         match self.problems.first() {
-            None => format!("has no rows{below}"),
-            Some((line, reason)) => format!("none of its rows can be read; line {line}: {reason}"),
+            None => Found::Empty(format!("has no rows{below}")),
+            Some((line, reason)) => {
+                Found::Refused(format!("none of its rows can be read; line {line}: {reason}"))
+            }
         }
     }
 }

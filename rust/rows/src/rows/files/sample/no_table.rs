@@ -2,20 +2,18 @@
 
 use serde_json::{Deserializer, Value};
 
-use super::dialect::Head;
+use super::super::json;
+use super::guess::Head;
 use super::{Said, HEAD_BYTES};
 
 /// Why a file holds no table; `None` if it may.
 pub fn no_table(head: &Head, said: &Said) -> Option<String> {
     let text = head.bytes;
     if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
-        return Some("is UTF-16, and inrush reads UTF-8: convert it with iconv -f UTF-16 -t UTF-8".into());
-    }
-    if text.trim_ascii().is_empty() {
-        return Some("is empty; give a file with rows".into());
+        return Some("is UTF-16: give --encoding utf-16".into());
     }
     if text[..text.len().min(4096)].contains(&0) {
-        return Some("is not text; inrush reads CSV, TSV, MySQL text and Parquet".into());
+        return Some("is not text; inrush reads CSV, TSV, MySQL text, JSON lines and Parquet".into());
     }
     if !text.contains(&b'\n') {
         if head.cut {
@@ -28,16 +26,22 @@ pub fn no_table(head: &Head, said: &Said) -> Option<String> {
             return Some("its lines end with CR only; convert it with tr '\\r' '\\n'".into());
         }
     }
-    if said.format.is_none() && is_json(text) {
-        return Some("is JSON; convert it to CSV, or give --format csv if it is CSV".into());
+    if said.format.is_none() && said.written.delimiter.is_none() && is_json(text) {
+        return Some(
+            "is JSON, and not an object on each line: jq -c '.[]' writes it so; or give --format csv if it is CSV".into(),
+        );
     }
     None
 }
 
-/// Objects in lines or behind one another, or a value over several lines: not a column of objects beside others, nor one of
-/// lists of numbers.
+/// Lists in lines, objects behind one another, or a value over several lines: not an object on each line, nor a column of
+/// objects beside others or of lists of numbers.
 fn is_json(text: &[u8]) -> bool {
     let text = text.trim_ascii();
+    let first = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    if json::add_keys(first, &mut Vec::new()) {
+        return false;
+    }
     if !text.starts_with(b"{") && !text.starts_with(b"[") {
         return false;
     }

@@ -10,7 +10,7 @@ fn found(text: &[u8], said: &Said, rows: u64) -> Result<Sample, String> {
     let mut window = Window::unread(path.to_str().unwrap()).unwrap();
     match sample(&mut window, said, rows).unwrap() {
         Found::Sample(sample) => Ok(*sample),
-        Found::Refused(why) => Err(why),
+        Found::Refused(why) | Found::Empty(why) => Err(why),
         Found::Other => Err("other".into()),
     }
 }
@@ -71,7 +71,6 @@ fn the_least_time_is_known_in_every_order_that_it_may_have() {
 fn what_is_no_table_is_refused() {
     for (text, said) in [
         ("", "is empty"),
-        ("{\"a\": 1}\n{\"a\": 2}\n", "is JSON"),
         ("{\n \"a\": 1\n}\n", "is JSON"),
         ("[\"a\", 1]\n[\"b\", 2]\n", "is JSON"),
         ("{\"data\": [\n{\"a\":1},\n{\"a\":2}\n]}\n", "is JSON"),
@@ -94,8 +93,8 @@ fn what_is_no_table_is_refused() {
         let why = found(text.as_bytes(), &Said::default(), 10).unwrap_err();
         assert!(why.contains(said), "{text:?}: {why}");
     }
-    assert!(found(b"\xff\xfea\0", &Said::default(), 10).unwrap_err().contains("iconv"));
-    assert!(found(b"gr\xf6\xdfe,n\n1,x\n", &Said::default(), 10).unwrap_err().contains("iconv -f"));
+    assert!(found(b"\xff\xfea\0", &Said::default(), 10).unwrap_err().contains("--encoding utf-16"));
+    assert!(found(b"gr\xf6\xdfe,n\n1,x\n", &Said::default(), 10).unwrap_err().contains("give --encoding"));
     for text in [
         "#id,n\n1,x\n",
         "#foo,1\n#bar,2\n",
@@ -151,6 +150,44 @@ fn quotes_around_values_that_the_reader_leaves_there_are_found() {
     }
     let tsv = Said { format: Some("tsv".into()), ..Said::default() };
     assert_eq!(found(b"id\tn\n5\t\"a b\"\n", &tsv, 10).unwrap().quoted, "", "the command line says so");
+}
+
+#[test]
+fn json_lines_have_the_members_of_all_objects_that_were_looked_at() {
+    let text = "{\"a\": 1, \"b\": \"5\"}\n\n{\"c\": {\"d\": 1}, \"a\": null}\n[1]\n{\"b\": \"2026-01-31\"}\n";
+    let found = of(text);
+    assert_eq!((found.format, found.header, found.rows), ("ndjson", false, 3));
+    let names: Vec<_> = found.columns.iter().map(|c| c.name.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(kinds(&found.columns[0]), [(kind_of(b"1"), 1)]);
+    assert_eq!(found.columns[0].words.iter().map(|w| w.count).sum::<u64>(), 2, "null, and absent");
+    assert_eq!(kinds(&found.columns[1]), [(kind_of(b"x"), 1), (kind_of(b"2026-01-31"), 1)], "in quotes no number");
+    assert_eq!(kinds(&found.columns[2]), [(kind_of(b"{}"), 1)]);
+    assert_eq!(found.problems, [(4, "not a JSON object".into())]);
+    assert_eq!(of("{\"a\": 1}").rows, 1);
+}
+
+#[test]
+fn a_file_is_looked_at_as_it_is_said_to_be_written() {
+    let with = |text: &str, written: Written| {
+        let said = Said { written, ..Said::default() };
+        found(text.as_bytes(), &said, 10).unwrap()
+    };
+    let mark = |text: &str| Some(text.to_string());
+    let comma = || Written { decimal: mark(","), thousands: mark("."), ..Written::default() };
+    let found = with("id;v\n1;1.234,5\n2;0,25\n", comma());
+    let pointed = with("id;v\n1;1234.5\n2;0.25\n", Written::default());
+    assert_eq!(kinds(&found.columns[1]), kinds(&pointed.columns[1]));
+    assert_eq!(kinds(&with("v;w\n1.5;x\n", comma()).columns[0]), [(kind_of(b"x"), 1)], "no number with these marks");
+    assert!(kinds(&with("v;w\n31.01.2026;x\n", comma()).columns[0])[0].0 >= kind_of(b"2026-01-31"), "a date is one");
+    let notes = Written { comment: mark("#"), skip: 1, ..Written::default() };
+    let found = with("made by \"x\n# a\nid,n\n# b\n1,x\n", notes);
+    assert_eq!((found.header, found.rows), (true, 1));
+    let null = Written { null: mark("missing"), ..Written::default() };
+    let found = with("id,n\n1,missing\n2,5\n", null);
+    assert_eq!((found.columns[1].words[0].of, kinds(&found.columns[1])), (super::kinds::GIVEN, vec![(kind_of(b"5"), 1)]));
+    let quote = Written { quote: mark("'"), ..Written::default() };
+    assert_eq!(with("a,b\n'x,y',1\n", quote).rows, 1);
 }
 
 #[test]

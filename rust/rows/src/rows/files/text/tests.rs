@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::fast_path::{FastPath, Room, PAD_BYTES};
-use super::super::split::Quoting;
+use super::super::dialect::Quoting;
 use super::super::{ColumnSpec, BATCH_BYTES};
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
@@ -135,6 +135,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         required: vec![required; types.len()],
         limits: types.iter().map(|ty| limits(*ty)).collect(),
         bytes: vec![false; types.len()],
+        numbers: vec![false; types.len()],
         null_items: vec![false; types.len()],
         times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
         batch_bytes: BATCH_BYTES,
@@ -143,8 +144,8 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
 
 fn dialect(quoting: Quoting) -> Dialect {
     match quoting {
-        Quoting::Quotes => Dialect { delimiter: b',', quoting, null: Vec::new() },
-        _ => Dialect { delimiter: b'\t', quoting, null: b"\\N".to_vec() },
+        Quoting::Quotes => Dialect::usual("csv").unwrap(),
+        _ => Dialect { quoting, ..Dialect::usual("tsv").unwrap() },
     }
 }
 

@@ -1,12 +1,16 @@
 //! How a text writes its rows, by its first lines: the delimiter that splits them most evenly, `\N` for escapes. Pure.
 
-use super::super::split::{split, unescaped, Around, Dialect, Field, Split};
+use super::super::dialect::Dialect;
+use super::super::json;
+use super::super::split::{split, unescaped, Around, Field, Split};
+use crate::plan::Written;
 
 /// Records that decide.
 const RECORDS: usize = 200;
 /// Of two that split as evenly, the first is taken.
 const DELIMITERS: [u8; 4] = *b",\t;|";
 const MYSQL: &str = "mysql";
+const JSON: &str = "ndjson";
 
 /// The first bytes of a file.
 pub struct Head<'a> {
@@ -23,25 +27,45 @@ pub struct Record {
     pub is_hashed: bool,
 }
 
-/// Format by its name, and how it is split.
-pub fn find(head: &Head, said: Option<&str>) -> (&'static str, Dialect) {
-    if said == Some(MYSQL) {
-        return of_format(MYSQL, b'\t');
-    }
-    // `max_by_key` takes the last of several.
-    let even = |d: &u8| evenness(head, &of_format("csv", *d).1);
-    let delimiter = DELIMITERS.into_iter().rev().max_by_key(even).expect("there are four");
+/// Format by its name, and how it is split. written: what is said of it; a quote or an escape says that it is CSV. Errors: what
+/// cannot be written so.
+pub fn find(
+    head: &Head,
+    said: Option<&str>,
+    written: &Written,
+) -> Result<(&'static str, Dialect), String> {
+    let of_csv = Dialect::new("csv", written)?;
+    let said = said.or_else(|| (written.quote.is_some() || written.escape.is_some()).then_some("csv"));
+    let is_json = || is_object(head, &of_csv);
     match said {
-        Some("tsv") => of_format("tsv", delimiter),
-        Some(_) => of_format("csv", delimiter),
-        None => of_format(format_of(head, delimiter), delimiter),
+        Some(MYSQL) => return Ok((MYSQL, Dialect::new(MYSQL, written)?)),
+        Some(JSON) => return Ok((JSON, Dialect::new(JSON, written)?)),
+        None if written.delimiter.is_none() && is_json() => {
+            return Ok((JSON, Dialect::new(JSON, written)?));
+        }
+        _ => {}
     }
+    let delimiter = match written.delimiter {
+        Some(_) => of_csv.delimiter,
+        None => {
+            let even = |d: &u8| evenness(head, &Dialect { delimiter: *d, ..of_csv.clone() });
+            // `max_by_key` takes the last of several.
+            DELIMITERS.into_iter().rev().max_by_key(even).expect("there are four")
+        }
+    };
+    let format = match said {
+        Some("tsv") => "tsv",
+        Some(_) => "csv",
+        None => format_of(head, delimiter),
+    };
+    Ok((format, Dialect { delimiter, ..Dialect::new(format, written)? }))
 }
 
-/// One of the formats that were told, with its fields apart by this.
-fn of_format(format: &'static str, delimiter: u8) -> (&'static str, Dialect) {
-    let usual = Dialect::usual(format).expect("it is one of the three");
-    (format, Dialect { delimiter, ..usual })
+/// The first line that is no comment is a JSON object.
+fn is_object(head: &Head, dialect: &Dialect) -> bool {
+    let lines = head.bytes.split(|b| *b == b'\n');
+    let mut lines = lines.filter(|line| !dialect.passes(line) && !line.trim_ascii().is_empty());
+    lines.next().is_some_and(|line| json::add_keys(line, &mut Vec::new()))
 }
 
 /// Those that are whole, without blank lines.
@@ -59,6 +83,10 @@ fn of_records<T>(head: &Head, dialect: &Dialect, mut of: impl FnMut(&[u8], &[Fie
     let (mut found, mut fields) = (Vec::new(), Vec::<Field>::new());
     let (mut rest, mut given_up) = (head.bytes, false);
     while !rest.is_empty() && found.len() < RECORDS {
+        if dialect.passes(rest) {
+            rest = &rest[rest.iter().position(|b| *b == b'\n').map_or(rest.len(), |at| at + 1)..];
+            continue;
+        }
         let around = Around { last: !head.cut, crlf: head.crlf, given_up };
         let split = split(dialect, rest, around, &mut fields);
         given_up = matches!(split, Split::Broken { .. });
@@ -81,7 +109,8 @@ fn of_records<T>(head: &Head, dialect: &Dialect, mut of: impl FnMut(&[u8], &[Fie
 /// (records with the most frequent number of fields above one that have no quote inside a field, those that have one too, that
 /// number): of `1,"a;b;c"` the quotes say that `;` is none.
 fn evenness(head: &Head, dialect: &Dialect) -> (usize, usize, usize) {
-    let is_odd = |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&b'"');
+    let is_odd =
+        |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&dialect.quote);
     let found = of_records(head, dialect, |record, fields| {
         (fields.len(), fields.iter().any(|field| is_odd(record, field)))
     });
@@ -163,7 +192,8 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> (&'static str, char) {
-        let (format, dialect) = find(&Head { bytes: text.as_bytes(), cut: false, crlf: false }, None);
+        let head = Head { bytes: text.as_bytes(), cut: false, crlf: false };
+        let (format, dialect) = find(&head, None, &Written::default()).unwrap();
         (format, dialect.delimiter as char)
     }
 
