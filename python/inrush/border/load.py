@@ -59,6 +59,8 @@ class ShardPlan(TypedDict):
     flush_rows: int
     patience_ns: int
     rows_per_s: float | None
+    #: More rows of one chunk than this that the server refuses, each for itself, end the load; without, the first one does.
+    refused_most: NotRequired[int]
     #: Columns of hexadecimal digits that are stored as bytes -> n of PostgreSQL's `bit(n)`, 0 of others.
     raw: NotRequired[Mapping[str, int]]
 
@@ -174,3 +176,5 @@ class FilesPlan(TypedDict):
     #: Of the digest.
     columns: Sequence[str]
     items: NotRequired[Sequence[ChecksumItem]]
+    #: Path of a file -> good rows of it that a server refused, by their numbers, in order.
+    without: NotRequired[Mapping[str, Sequence[int]]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -163,6 +164,23 @@ def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
 
 
 def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
-    return proof.of_lines(
-        tables.items, [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))]
-    )
+    lacking = _lacking(ledgers, loads) if len(ledgers.targets) > 1 else {}
+    if not lacking:
+        texts = [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))]
+    else:
+        lines = ledgers.ask(0, ledger.ask_chunk_sums(ledgers.name, loads))
+        texts = [lacking.get((str(load), int(file), int(chunk)), text) for load, file, chunk, text in lines]
+    return proof.of_lines(tables.items, texts)
+
+
+def _lacking(ledgers: Ledgers, loads: Sequence[str]) -> dict[tuple[str, int, int], str]:
+    """Import, file and chunk of those without rows that a server refused -> sums by the shard that refused last: one that had its
+    part before says those of more rows."""
+    question = ledger.ask_lacking(ledgers.name, loads)
+    best: dict[tuple[str, int, int], tuple[int, str]] = {}
+    for lines in ledgers.at_once(lambda k: ledgers.ask(k, question)):
+        for load, file, chunk, goes_on, text in lines:
+            at, refused = (str(load), int(file), int(chunk)), int(json.loads(goes_on)["refused"])
+            if refused > best.get(at, (0, ""))[0]:
+                best[at] = refused, str(text)
+    return {at: text for at, (_, text) in best.items()}

@@ -67,6 +67,7 @@ def of_files(wanted: ends.Wanted, shards: AnyShards, items: Sequence[ChecksumIte
         "tables": readback.files_read(wanted, shards.twin),
         "columns": columns,
         "items": list(items),
+        "without": readback.refused_rows(wanted),
     }
     return proof.figures(json.loads(_core.read_files(json.dumps(document)))["sums"])
 

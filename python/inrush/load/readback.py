@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
@@ -15,6 +16,7 @@ from inrush.engines.base.sql import quote
 from inrush.engines.base.twin import Twin
 from inrush.load.look import Summed, begun_of
 from inrush.load.proof import Figures, LoadVerdict, figures
+from inrush.load.rejects import refused_by_file
 from inrush.plan import ends
 from inrush.plan.ends import TextFile
 
@@ -121,9 +123,21 @@ def digest_of_files(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> 
     """Good rows of all files, and their digest."""
     from inrush import _core
 
-    document: FilesPlan = {"tables": files_read(wanted, twin), "columns": list(columns)}
+    document: FilesPlan = {
+        "tables": files_read(wanted, twin),
+        "columns": list(columns),
+        "without": refused_rows(wanted),
+    }
     found = json.loads(_core.read_files(json.dumps(document)))
     return int(found["rows"]), int(found["digest"], 16)
+
+
+def refused_rows(wanted: ends.Wanted) -> dict[str, list[int]]:
+    """Path of a file -> numbers of its good rows that a server refused."""
+    numbers = wanted.numbers or range(len(wanted.files))
+    paths = {number: file["path"] for number, file in zip(numbers, wanted.files, strict=True)}
+    found = refused_by_file(Path(wanted.rejects)) if wanted.rejects else {}
+    return {paths[number]: rows for number, rows in found.items() if number in paths}
 
 
 def files_read(wanted: ends.Wanted, twin: Twin, rejects: str = "/dev/null") -> list[border.TablePlan]:

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+#: Twin of HEADER in rust/rows/src/rows/files/reject.rs.
+HEADER = b"file,line,column,reason,text\n"
+#: How the names of files end that have the rows which a server refused.
+REFUSED = ".csv.refused"
 #: Of a rejected row, in a line.
 SHOWN_CHARS = 80
 
@@ -54,20 +60,38 @@ def first_reasons(rejects: Path, most: int) -> tuple[list[str], int]:
 
 
 def merge_rejects(own: Path) -> Path | None:
-    """The reject files of all inputs as one, in their order; None when nothing was rejected."""
+    """The reject files of all inputs as one, in their order, each with what the server refused behind; None when nothing was
+    rejected."""
     found = sorted((own / "rejects").glob("*.csv"))
-    if not found:
+    refused = {
+        path: notes for path in sorted((own / "rejects").glob(f"*{REFUSED}")) if (notes := notes_of(path))
+    }
+    if not found and not refused:
         return None
     into = own / "rejected.csv"
     with into.open("wb") as out:
-        for n, path in enumerate(found):
+        out.write(HEADER)
+        for path in sorted([*found, *refused]):
+            if path in refused:
+                out.writelines(note["text"].encode() for note in refused[path])
+                continue
             with path.open("rb") as part:
-                header = part.readline()
-                if n == 0:
-                    out.write(header)
+                part.readline()
                 while block := part.read(1 << 20):
                     out.write(block)
     return into
+
+
+def notes_of(path: Path) -> list[dict[str, Any]]:
+    """Rows that a server refused: `Note` in rust/load/src/client/refused.rs, in the order of their file, each once."""
+    read = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    return [note for _, note in sorted({note["row"]: note for note in read}.items())]
+
+
+def refused_by_file(rejects: Path) -> dict[int, list[int]]:
+    """Number of a file -> numbers of its good rows that a server refused."""
+    found = {path: [int(note["row"]) for note in notes_of(path)] for path in rejects.glob(f"*{REFUSED}")}
+    return {int(path.name.partition(".")[0]): rows for path, rows in found.items() if rows}
 
 
 def with_names(message: str, names: Mapping[int, str]) -> str:

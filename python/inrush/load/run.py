@@ -138,6 +138,7 @@ def load_from(
                 on_event = series.watched(on_event)
         on_event = with_time_left(on_event, sum(i.stamp.bytes for i in inputs))
         (own / "rejects").mkdir(exist_ok=True)
+        wanted = replace(wanted, rejects=str(own / "rejects"))
         storing = Storing(call, wanted, targets, client, own, note, on_event, series, times)
         if isinstance(shards, RemoteShards):
             return storing.through(shards)

@@ -105,6 +105,8 @@ class Wanted:
     items: tuple[border.ChecksumItem, ...] = ()
     #: Beside the table; the connection's own schema without.
     ledger: str = ""
+    #: Folder of the files with its rejected rows.
+    rejects: str = ""
     #: A `Begun` of `load/look.py`, for the end of the load.
     begun: object = field(default=None, compare=False)
 
@@ -272,17 +274,26 @@ def shard_documents(
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
     lines = ledger(load, wanted.ledger or LEDGER)
-    raw = {} if server.loading is None else server.loading.raw_columns(wanted.table)
+    loading = server.loading
+    raw = {} if loading is None else loading.raw_columns(wanted.table)
+    # A copy has neither keys nor checks: it would take what the table refuses.
+    can_undo = loading is not None and loading.transactional and not wanted.replica_table
+    most = wanted.reject_limit if can_undo else 0
     return [
-        shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines, raw)
+        shard_document(wanted, name, shard_plan(wanted, planned, text, target), lines, raw, most)
         for name, target in places
     ]
 
 
 def shard_document(
-    wanted: Wanted, name: str, plan: border.RunPlan, ledger: LedgerPlan, raw: Mapping[str, int]
+    wanted: Wanted,
+    name: str,
+    plan: border.RunPlan,
+    ledger: LedgerPlan,
+    raw: Mapping[str, int],
+    refused_most: int = 0,
 ) -> ShardPlan:
-    """plan: what its engine is opened with. raw: as of `Loading.raw_columns`."""
+    """plan: what its engine is opened with. raw: as of `Loading.raw_columns`. refused_most: as of `ShardPlan`."""
     shard: ShardPlan = {
         "name": name,
         "plan": plan,
@@ -292,6 +303,8 @@ def shard_document(
         "patience_ns": ns(wanted.patience_s),
         "rows_per_s": wanted.shard_rows_per_s,
     }
+    if refused_most:
+        shard["refused_most"] = refused_most
     if raw:
         shard["raw"] = dict(raw)
     return shard

@@ -1,5 +1,6 @@
 //! The client of a load: reads files, parses and checks their rows, sends them chunk by chunk.
 
+mod refused;
 mod wire;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -24,6 +25,8 @@ use inrush_rows::plan::{ChecksumItem, RowSource, TablePlan};
 use inrush_rows::rows::files::{FileRows, FileStamp, Position};
 use inrush_rows::rows::{Checksums, Columns};
 
+pub use refused::without;
+use refused::{Noted, UnderWay};
 use wire::Wire;
 
 #[derive(Debug, Clone, Deserialize)]
@@ -238,8 +241,8 @@ impl Shared {
 
     /// What of a file an earlier attempt had brought to its end.
     fn add_reached(&self, file: &ClientFile, reached: &Reached) {
-        self.rows_before.fetch_add(reached.after.stored, Relaxed);
-        self.rejected.fetch_add(reached.after.rejected, Relaxed);
+        self.rows_before.fetch_add(reached.after.stored.saturating_sub(reached.refused), Relaxed);
+        self.rejected.fetch_add(reached.after.rejected.saturating_add(reached.refused), Relaxed);
         self.add_sums(&reached.sums);
         self.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
     }
@@ -279,10 +282,10 @@ fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -
                 "event": "begins", "number": file.number, "reader": reader, "start_ns": start_ns,
             }));
         }
-        let read = send_file(shared, (file, &table), schema, &mut wire, &mut bucket, event_sender)?;
+        let read = send_file(shared, (at, &table), schema, &mut wire, &mut bucket, event_sender)?;
         if shared.plan.file_by_file {
             let sent_ns = monotonic_ns();
-            wire.stored(event_sender)?;
+            all_stored(shared, schema, &mut wire, event_sender)?;
             event_sender.send(json!({
                 "event": "file", "number": file.number, "reader": reader, "start_ns": start_ns, "sent_ns": sent_ns,
                 "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows, "rejected": read.rejected,
@@ -290,7 +293,44 @@ fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -
         }
         shared.files_done.fetch_add(1, Relaxed);
     }
-    wire.finish(event_sender)
+    if let Some(schema) = &schema {
+        all_stored(shared, schema, &mut wire, event_sender)?;
+    }
+    wire.finish();
+    Ok(())
+}
+
+/// Waits until all that was sent is stored; chunks with rows that a server refuses come again without them.
+fn all_stored(
+    shared: &Shared,
+    schema: &SchemaRef,
+    wire: &mut Wire,
+    event_sender: &EventSender,
+) -> Result<(), Error> {
+    while !wire.stored(event_sender)? {
+        send_without_refused(shared, schema, wire)?;
+    }
+    Ok(())
+}
+
+fn send_without_refused(shared: &Shared, schema: &SchemaRef, wire: &mut Wire) -> Result<(), Error> {
+    for (chunk, rows) in wire.refused() {
+        let file = &shared.plan.files[chunk.at];
+        let table = file.reads(shared.plan.table_of(file)?);
+        // Its rows are read once more.
+        file.check()?;
+        let count = rows.rows.len() as u64;
+        let (chunk, batch) = chunk.without(&table, shared.plan.chunk_rows, rows)?;
+        file.check()?;
+        shared.add_rejected(count)?;
+        shared.rows_sent.fetch_sub(count, Relaxed);
+        let (mut sums, mut body) = (Checksums::new(&shared.plan.items, &batch)?, Vec::new());
+        sums.add(&batch);
+        encode(&batch, schema, &mut body);
+        let head = ChunkHead { sums: sums.text(), ..chunk.head };
+        wire.send(&body, UnderWay { head, ..chunk })?;
+    }
+    Ok(())
 }
 
 /// Columns as they travel: by what they mean, whatever an engine makes of them.
@@ -310,16 +350,18 @@ struct Read {
 
 fn send_file(
     shared: &Shared,
-    (file, table): (&ClientFile, &TablePlan),
+    (at, table): (usize, &TablePlan),
     schema: &SchemaRef,
     wire: &mut Wire,
     bucket: &mut Option<Bucket>,
     event_sender: &EventSender,
 ) -> Result<Read, Error> {
-    let mut sum = Read::default();
+    let (mut sum, file) = (Read::default(), &shared.plan.files[at]);
     let mut rows = FileRows::open(table)?;
     let (mut chunk, mut before) = (0, Position::default());
     let reached = wire.reached.get(&file.number);
+    // Of what no shard has, nothing is decided.
+    let mut noted = Noted::of_stored(&file.reject_path, reached)?;
     if let Some(reached) = reached {
         shared.add_reached(file, reached);
         if reached.done {
@@ -343,7 +385,8 @@ fn send_file(
         file.check()?;
         let count = read?;
         let after = rows.position();
-        let rejected = after.rejected.saturating_sub(before.rejected);
+        let left_out = noted.take(chunk);
+        let rejected = after.rejected.saturating_sub(before.rejected) + left_out.len() as u64;
         shared.add_rejected(rejected)?;
         let read = file.bytes_until(after.offset).saturating_sub(file.bytes_until(before.offset));
         shared.throttle(read, event_sender);
@@ -351,18 +394,28 @@ fn send_file(
             pause(bucket.take(read as f64), event_sender);
         }
         sum.bytes += read;
-        sum.rows += count as u64;
+        let fewer;
+        let whole = &batch;
+        let batch_sent = if left_out.is_empty() {
+            whole
+        } else {
+            fewer = without(whole, &left_out);
+            &fewer
+        };
+        let sent = batch_sent.rows as u64;
+        sum.rows += sent;
         sum.rejected += rejected;
         shared.bytes.fetch_add(read, Relaxed);
-        encode(&batch, schema, &mut body);
+        encode(batch_sent, schema, &mut body);
         sums.clear();
-        sums.add(&batch);
-        let (rows, last) = (count as u64, count == 0);
-        let head = ChunkHead { file: file.number, chunk, rows, after, last, sums: sums.text() };
-        wire.send(&head, &body, read)?;
-        shared.add_sums(&head.sums);
-        shared.rows_sent.fetch_add(count as u64, Relaxed);
-        if head.last {
+        sums.add(batch_sent);
+        let (last, refused) = (count == 0, left_out.len() as u64);
+        let head =
+            ChunkHead { file: file.number, chunk, rows: sent, after, last, sums: sums.text(), refused };
+        shared.rows_sent.fetch_add(sent, Relaxed);
+        wire.send(&body, UnderWay { at, before, read: count as u32, left_out, bytes: read, head })?;
+        send_without_refused(shared, schema, wire)?;
+        if last {
             return Ok(sum);
         }
         (chunk, before) = (chunk + 1, after);

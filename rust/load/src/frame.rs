@@ -16,7 +16,7 @@ const FRAME_BYTES: u32 = 1 << 30;
 const UNAUTHENTICATED_BYTES: u32 = 4 << 10;
 /// Of a frame's body, what is read before more memory is taken.
 const FIRST_BYTES: usize = 64 << 10;
-pub const VERSION: u32 = 4;
+pub const VERSION: u32 = 5;
 
 /// One part of a file: the smallest unit that is stored whole, acknowledged and noted in the ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +32,18 @@ pub struct ChunkHead {
     /// Sums of its rows, as `Checksums::text` has them; empty where none are made.
     #[serde(default)]
     pub sums: String,
+    /// Rows between `after` and the chunk before that are not in it, because a server refused them.
+    #[serde(default)]
+    pub refused: u64,
+}
+
+/// Rows of a chunk that a server refuses, by their places in it, each with its reason. Nothing of it is acknowledged until it
+/// comes without them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    pub file: u32,
+    pub chunk: u64,
+    pub rows: Vec<(u32, String)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -54,6 +66,12 @@ pub struct Reached {
     /// Those of the chunks before it together; empty where a ledger does not have them of all.
     #[serde(default)]
     pub sums: String,
+    /// Rows of the chunks before it that a server refused.
+    #[serde(default)]
+    pub refused: u64,
+    /// Chunks behind it that some shard has, without rows that a server refused: they must come without them again.
+    #[serde(default)]
+    pub lacking: Vec<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -96,6 +114,9 @@ pub enum Message {
     },
     Acked {
         acks: Vec<Ack>,
+    },
+    Refused {
+        refused: Vec<Refused>,
     },
     /// Nothing else is to be said; the other one answers it once.
     Alive,
@@ -225,6 +246,7 @@ mod tests {
             after: Position::default(),
             last: true,
             sums: String::new(),
+            refused: 0,
         };
         let mut wire = Vec::new();
         send_message(&mut wire, &Message::End).unwrap();
@@ -247,6 +269,7 @@ mod tests {
             after: Position::default(),
             last: true,
             sums: String::new(),
+            refused: 0,
         };
         for spare in [&b""[..], b"12", b"what was there before"] {
             let mut wire = Vec::new();

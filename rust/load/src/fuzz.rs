@@ -7,7 +7,7 @@ use std::io::Read;
 use arrow_ipc::writer::StreamWriter;
 use serde_json::json;
 
-use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached, VERSION};
+use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached, Refused, VERSION};
 use super::placing::decode;
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::empty_like;
@@ -91,7 +91,15 @@ fn sent(messages: &[Message]) -> Vec<u8> {
 const SUMS: &str = "20 -4099 170141183460469231731687303715884105727";
 
 fn head(chunk: u64) -> ChunkHead {
-    ChunkHead { file: 1, chunk, rows: 20, after: Position::default(), last: false, sums: SUMS.into() }
+    ChunkHead {
+        file: 1,
+        chunk,
+        rows: 20,
+        after: Position::default(),
+        last: false,
+        sums: SUMS.into(),
+        refused: 0,
+    }
 }
 
 fn from_client() -> Vec<u8> {
@@ -112,8 +120,15 @@ fn from_client() -> Vec<u8> {
 }
 
 fn from_server() -> Vec<u8> {
-    let reached =
-        vec![Reached { file: 1, chunk: 2, after: Position::default(), done: false, sums: SUMS.into() }];
+    let reached = vec![Reached {
+        file: 1,
+        chunk: 2,
+        after: Position::default(),
+        done: false,
+        sums: SUMS.into(),
+        refused: 1,
+        lacking: vec![4],
+    }];
     sent(&[
         Message::Serves {
             engine: "postgresql".into(),
@@ -127,6 +142,9 @@ fn from_server() -> Vec<u8> {
                 Ack { file: 1, chunk: 0, rows: 20, of_others: 0 },
                 Ack { file: 1, chunk: 1, rows: 20, of_others: 7 },
             ],
+        },
+        Message::Refused {
+            refused: vec![Refused { file: 1, chunk: 3, rows: vec![(7, "a key (23505)".into())] }],
         },
         Message::Alive,
         Message::Failed { message: "a shard was given up".into() },
@@ -173,7 +191,7 @@ fn frames_of_a_client_survive_mutations() {
 
 #[test]
 fn frames_of_a_server_survive_mutations() {
-    fuzz::survives("load server's frames", &[&from_server()], CLIENT, |replay| listened(replay) == Some(6));
+    fuzz::survives("load server's frames", &[&from_server()], CLIENT, |replay| listened(replay) == Some(7));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::Mutex;
 
-use super::frame::{self, Ack, Message};
+use super::frame::{self, Ack, Message, Refused};
 use super::wire::{Writer, ALIVE};
 use inrush_rows::lock::Unpoisoned;
 
@@ -12,6 +12,7 @@ use inrush_rows::lock::Unpoisoned;
 #[derive(Debug, Clone)]
 pub enum Reply {
     Ack(Ack),
+    Refused(Refused),
     Failed(String),
 }
 
@@ -69,15 +70,19 @@ pub fn acknowledge(listeners: &Receiver<Reply>, out: &mut Writer) {
                 continue;
             }
         };
-        let (mut acks, mut failed) = (Vec::new(), None);
+        let (mut acks, mut refused, mut failed) = (Vec::new(), Vec::new(), None);
         for next in std::iter::once(first).chain(listeners.try_iter()) {
             match next {
                 Reply::Ack(ack) => acks.push(ack),
+                Reply::Refused(rows) => refused.push(rows),
                 Reply::Failed(message) => failed = Some(message),
             }
         }
         // A client that has gone asks the ledger when it comes again.
         if !acks.is_empty() && frame::send_message(out, &Message::Acked { acks }).is_err() {
+            return;
+        }
+        if !refused.is_empty() && frame::send_message(out, &Message::Refused { refused }).is_err() {
             return;
         }
         if let Some(message) = failed {

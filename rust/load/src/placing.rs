@@ -29,8 +29,8 @@ pub type Queues = Vec<Vec<Arc<Queue<Part>>>>;
 pub struct Placer {
     pub plan: ImportPlan,
     placement: Placement,
-    /// Per shard: chunks that its ledger had when this began.
-    known: Vec<HashMap<(u32, u64), Position>>,
+    /// Per shard: chunks that its ledger had when this began, and how many rows servers had refused of them.
+    known: Vec<HashMap<(u32, u64), (Position, u64)>>,
     /// Chunks that came since: a client that lost us may send them again.
     seen: Mutex<HashMap<(u32, u64), Arc<Pending>>>,
     pub listeners: Listeners,
@@ -51,7 +51,10 @@ impl Placer {
         Placer {
             plan,
             placement,
-            known: ledgers.iter().map(|l| l.iter().map(|(at, line)| (*at, line.after)).collect()).collect(),
+            known: ledgers
+                .iter()
+                .map(|l| l.iter().map(|(at, line)| (*at, (line.after, line.refused))).collect())
+                .collect(),
             seen: Mutex::new(HashMap::new()),
             listeners: Listeners::default(),
             queues: Mutex::new(None),
@@ -77,17 +80,19 @@ impl Placer {
             return Err(self.failed(&message));
         }
         let mut parts: Vec<Columns> = self.plan.shards.iter().map(|_| self.empty()).collect();
+        let mut placed = None;
         if let [all] = parts.as_mut_slice() {
             // Nothing to place: the rows go on as they are.
             std::mem::swap(all, whole);
         } else {
             self.placement.shards_of(whole, hashes, shard_of).map_err(|e| self.failed(&e.to_string()))?;
             route(whole, shard_of, &mut parts);
+            placed = Some(Arc::from(&shard_of[..]));
         }
         if !self.plan.replicas.is_empty() {
             parts.extend_from_within(..);
         }
-        self.queue(head, parts, queues, replies)?;
+        self.queue(head, (parts, placed), queues, replies)?;
         Ok(spare)
     }
 
@@ -105,27 +110,41 @@ impl Placer {
     fn queue(
         &self,
         head: &ChunkHead,
-        parts: Vec<Columns>,
+        (parts, shard_of): (Vec<Columns>, Option<Arc<[u32]>>),
         queues: &Queues,
         replies: &Sender<Reply>,
     ) -> io::Result<()> {
         let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows, of_others: 0 };
         let chunk = match self.seen.lock().unpoisoned().entry((head.file, head.chunk)) {
-            Entry::Occupied(earlier) => {
-                earlier.get().sent_again(replies);
-                return Ok(());
-            }
+            Entry::Occupied(mut earlier) => match earlier.get().without_refused(ack, replies) {
+                Some(again) => {
+                    earlier.insert(Arc::new(again));
+                    earlier.get().clone()
+                }
+                None => {
+                    earlier.get().sent_again(replies);
+                    return Ok(());
+                }
+            },
             Entry::Vacant(free) => {
                 free.insert(Arc::new(Pending::new(ack, parts.len(), replies.clone()))).clone()
             }
         };
         for (k, ((rows, known), writers)) in parts.into_iter().zip(&self.known).zip(queues).enumerate() {
             let is_copy = k >= self.plan.shards.len();
-            let (size, part) =
-                (Size::of(&rows), Part { head: head.clone(), rows, chunk: chunk.clone(), is_copy });
-            if let Some(after) = known.get(&(head.file, head.chunk)) {
+            let (head, chunk, shard_of) = (head.clone(), chunk.clone(), shard_of.clone());
+            let (size, part) = (Size::of(&rows), Part { head, rows, chunk, is_copy, shard: k, shard_of });
+            let head = &part.head;
+            if part.chunk.has(k) {
+                part.stored(false);
+                continue;
+            }
+            if let Some((after, refused)) = known.get(&(head.file, head.chunk)) {
                 if (after.offset, after.stored) != (head.after.offset, head.after.stored) {
                     return Err(self.failed(&cut_elsewhere(head)));
+                }
+                if *refused > head.refused {
+                    return Err(self.failed(&lacks_rows(head, *refused)));
                 }
                 part.stored(true);
                 continue;
@@ -149,6 +168,16 @@ fn cut_elsewhere(head: &ChunkHead) -> String {
     format!(
         "chunk {} of file {} ends at another place than the one that the ledger has, so that rows would be lost or stored \
          twice: it was begun by another version; `inrush load --again` begins anew",
+        head.chunk,
+        u64::from(head.file) + 1
+    )
+}
+
+/// Where the note of the rows that were refused is gone: they would be counted as stored.
+fn lacks_rows(head: &ChunkHead, refused: u64) -> String {
+    format!(
+        "chunk {} of file {} is stored without {refused} rows that the server refused, and which ones is not known here any \
+         more: go on where the load was begun, with its results; `inrush load --again` begins anew",
         head.chunk,
         u64::from(head.file) + 1
     )

@@ -79,6 +79,9 @@ pub struct ShardPlan {
     pub patience_ns: u64,
     /// Holds the shard to a rate.
     pub rows_per_s: Option<f64>,
+    /// More rows of one chunk than this that the server refuses, each for itself, end the load; 0: the first one does.
+    #[serde(default)]
+    pub refused_most: u64,
     /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
     #[serde(default)]
     pub raw: BTreeMap<String, u32>,

@@ -1,15 +1,17 @@
 //! The two sides of a proof that reads: what the files hold, and what the table holds through the query path.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{json, Value as Json};
 
+use crate::client::without;
 use inrush_engines::engine::{build, Context, OpId};
 use inrush_rows::clock::Clock;
 use inrush_rows::error::Error;
-use inrush_rows::plan::{ChecksumItem, RunPlan, TablePlan, Target};
+use inrush_rows::plan::{ChecksumItem, RowSource, RunPlan, TablePlan, Target};
 use inrush_rows::rows::files::FileRows;
 use inrush_rows::rows::{Columns, Expected};
 
@@ -38,6 +40,9 @@ pub struct FilesPlan {
     /// What is summed over these columns, beside their digest.
     #[serde(default)]
     pub items: Vec<ChecksumItem>,
+    /// Path of a file -> good rows of it that a server refused, by their numbers, in order.
+    #[serde(default)]
+    pub without: BTreeMap<String, Vec<u64>>,
 }
 
 impl ScanPlan {
@@ -67,11 +72,16 @@ pub fn table(plan: ScanPlan, stop: Arc<AtomicBool>) -> Result<Json, Error> {
 pub fn files(plan: FilesPlan) -> Result<Json, Error> {
     let mut found: Option<Expected> = None;
     let mut hashes = Vec::new();
-    for table in &plan.tables {
+    for table in &parts_of(&plan) {
         let mut rows = FileRows::open(table)?;
         let mut batch = rows.columns();
+        let refused = paths_of(table).first().and_then(|path| plan.without.get(path));
+        let mut first = 0;
         while rows.next_batch(BATCH_ROWS, &mut batch)? > 0 {
+            let places = refused.map_or_else(Vec::new, |rows| places_in(rows, first, batch.rows as u64));
+            first += batch.rows as u64;
             let chosen = chosen(&batch, &plan.columns);
+            let chosen = if places.is_empty() { chosen } else { without(&chosen, &places) };
             if found.is_none() {
                 found = Some(Expected::empty(&plan.items, &chosen)?);
             }
@@ -83,6 +93,37 @@ pub fn files(plan: FilesPlan) -> Result<Json, Error> {
     Ok(found
         .as_ref()
         .map_or_else(|| json!({"rows": 0, "digest": format!("{:032x}", 0), "sums": ""}), document))
+}
+
+/// The tables; where rows of files are left out, each file as one of its own.
+fn parts_of(plan: &FilesPlan) -> Vec<TablePlan> {
+    if plan.without.is_empty() {
+        return plan.tables.clone();
+    }
+    let alone = |table: &TablePlan| {
+        let of = |path: &String| {
+            let mut own = table.clone();
+            if let RowSource::Files { paths, .. } = &mut own.source {
+                *paths = vec![path.clone()];
+            }
+            own
+        };
+        paths_of(table).iter().map(of).collect::<Vec<_>>()
+    };
+    plan.tables.iter().flat_map(alone).collect()
+}
+
+fn paths_of(table: &TablePlan) -> &[String] {
+    match &table.source {
+        RowSource::Files { paths, .. } => paths,
+        RowSource::Generated { .. } => &[],
+    }
+}
+
+/// Those of these rows that are among `count` from `first` on, by their places there.
+fn places_in(rows: &[u64], first: u64, count: u64) -> Vec<u32> {
+    let among = rows.iter().filter(|row| (first..first + count).contains(row));
+    among.map(|row| (row - first) as u32).collect()
 }
 
 /// The columns of these names.

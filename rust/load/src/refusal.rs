@@ -15,6 +15,50 @@ pub fn is_final(outcome: Outcome, why: &str) -> bool {
     }
 }
 
+/// Whether the server refused a row for its values: another row may be taken. `why` is as of `is_final`.
+pub fn is_of_a_row(why: &str) -> bool {
+    OF_A_ROW.iter().any(|code| why.contains(code))
+}
+
+/// What each engine writes of a row that it refuses.
+const OF_A_ROW: [&str; 32] = [
+    // PostgreSQL: values (class 22) and constraints (class 23), what a trigger raises, an index row that is too long.
+    "(220",
+    "(22P",
+    "(230",
+    "(235",
+    "(23P",
+    "(P0001)",
+    "(54000)",
+    // MySQL, MariaDB: keys, NULL, references, checks, ranges, lengths, texts, times, partitions, JSON, what a trigger raises.
+    "(1062,",
+    "(1048,",
+    "(1451,",
+    "(1452,",
+    "(3819,",
+    "(4025,",
+    "(1264,",
+    "(1406,",
+    "(1366,",
+    "(1292,",
+    "(1265,",
+    "(1526,",
+    "(3140,",
+    "(1644,",
+    "(1690,",
+    "(1367,",
+    "(1416,",
+    // DuckDB, SQLite.
+    "Constraint Error",
+    "Conversion Error",
+    "Out of Range Error",
+    "UNIQUE constraint failed",
+    "NOT NULL constraint failed",
+    "CHECK constraint failed",
+    "FOREIGN KEY constraint failed",
+    "datatype mismatch",
+];
+
 /// Codes of refusals that pass, as `Failure` of each engine writes them.
 const PASSING: [&str; 24] = [
     // PostgreSQL: disk full, too many connections, out of a resource, read-only while it recovers.
@@ -109,6 +153,30 @@ mod tests {
     }
 
     #[test]
+    fn a_row_is_refused_for_itself_and_a_table_that_is_gone_for_none() {
+        for why in [
+            "duplicate key value violates unique constraint \"t_pkey\" (23505): Key (id)=(0) already exists.",
+            "invalid input syntax for type numeric: \"x\" (22P02)",
+            "value too long for type character varying(3) (22001)",
+            "Duplicate entry '0' for key 'PRIMARY' (1062, 23000)",
+            "Incorrect string value: '\\xF0' for column 'a' at row 1 (1366, HY000)",
+            "UNIQUE constraint failed: t.id",
+            "Constraint Error: Duplicate key \"id: 0\" violates primary key constraint",
+        ] {
+            assert!(is_of_a_row(why), "{why}");
+        }
+        for why in [
+            "relation \"t\" does not exist (42P01)",
+            "permission denied for table t (42501)",
+            "could not extend file: No space left on device (53100)",
+            "Table 'd.t' doesn't exist (1146, 42S02)",
+            "no such table: t",
+        ] {
+            assert!(!is_of_a_row(why), "{why}");
+        }
+    }
+
+    #[test]
     fn refused_chunks_are_named_by_rows_and_lines_of_their_files() {
         let head = |file, chunk, stored, line| ChunkHead {
             file,
@@ -117,6 +185,7 @@ mod tests {
             after: Position { stored, line, ..Position::default() },
             last: false,
             sums: String::new(),
+            refused: 0,
         };
         let (one, two) = (head(0, 0, 10, 11), head(0, 1, 20, 21));
         let other = head(3, 0, 10, 11);

@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 
-use super::frame::{Ack, ChunkHead, Reached};
+use serde::Deserialize;
+
+use super::frame::{Ack, ChunkHead, Reached, Refused};
 use super::listeners::Reply;
 use super::plan::ShardPlan;
 use inrush_engines::engine::{build, Context, Engine};
@@ -32,6 +34,8 @@ pub struct Line {
     pub after: Position,
     /// Of the whole chunk, whatever part of it lies on this shard; empty where the import makes none.
     pub sums: String,
+    /// Rows of the chunk that servers had refused when this was written.
+    pub refused: u64,
 }
 
 pub type Lines = HashMap<(u32, u64), Line>;
@@ -43,12 +47,27 @@ pub struct Part {
     pub chunk: Arc<Pending>,
     /// A copy on the shard after its own: its rows are counted there.
     pub is_copy: bool,
+    /// Its shard, and those of all rows of the chunk where there are several.
+    pub shard: usize,
+    pub shard_of: Option<Arc<[u32]>>,
 }
 
 impl Part {
     /// One shard more has it. of_others: the ledger had it already.
     pub fn stored(&self, of_others: bool) {
-        self.chunk.stored(if of_others && !self.is_copy { self.rows.rows as u64 } else { 0 });
+        self.chunk.stored(self.shard, if of_others && !self.is_copy { self.rows.rows as u64 } else { 0 });
+    }
+
+    /// Its shard refuses these of its rows, by their places among them.
+    pub fn refused(&self, rows: Vec<(usize, String)>) {
+        let of_chunk = |place: usize| match &self.shard_of {
+            None => place,
+            Some(shards) => {
+                let own = shards.iter().enumerate().filter(|(_, shard)| **shard as usize == self.shard);
+                own.map(|(row, _)| row).nth(place).unwrap_or(place)
+            }
+        };
+        self.chunk.refused(rows.into_iter().map(|(place, why)| (of_chunk(place) as u32, why)).collect());
     }
 }
 
@@ -59,30 +78,79 @@ pub struct Pending {
 }
 
 struct Waiting {
-    /// Shards that do not have it yet.
+    /// Shards that have neither stored nor refused it yet.
     left: usize,
+    /// Those that have it.
+    has: Vec<bool>,
     /// Rows of it that the ledgers had already.
     of_others: u64,
+    /// Rows that shards refuse.
+    refused: Vec<(u32, String)>,
     /// Where its answers go: first the client that sent it, then those that sent it again while it was under way.
     replies: Vec<Sender<Reply>>,
 }
 
 impl Pending {
     pub fn new(ack: Ack, shards: usize, replies: Sender<Reply>) -> Pending {
-        Pending { ack, state: Mutex::new(Waiting { left: shards, of_others: 0, replies: vec![replies] }) }
+        let (refused, replies) = (Vec::new(), vec![replies]);
+        let state = Waiting { left: shards, has: vec![false; shards], of_others: 0, refused, replies };
+        Pending { ack, state: Mutex::new(state) }
     }
 
-    /// One shard more has it; the last one acknowledges. of_others: rows of this shard that its ledger had already.
-    pub fn stored(&self, of_others: u64) {
+    /// The same chunk as it comes again, without the rows that were refused; `None` where none were, or some shard has not
+    /// answered.
+    pub fn without_refused(&self, ack: Ack, replies: &Sender<Reply>) -> Option<Pending> {
+        let state = self.state.lock().unpoisoned();
+        if state.left > 0 || state.refused.is_empty() {
+            return None;
+        }
+        let again = Waiting {
+            left: state.has.len(),
+            has: state.has.clone(),
+            of_others: state.of_others,
+            refused: Vec::new(),
+            replies: vec![replies.clone()],
+        };
+        Some(Pending { ack, state: Mutex::new(again) })
+    }
+
+    /// Whether this shard has its part, although others refused rows of theirs.
+    pub fn has(&self, shard: usize) -> bool {
+        self.state.lock().unpoisoned().has[shard]
+    }
+
+    /// One shard more has it. of_others: rows of this shard that its ledger had already.
+    pub fn stored(&self, shard: usize, of_others: u64) {
         let mut state = self.state.lock().unpoisoned();
-        state.left -= 1;
+        state.has[shard] = true;
         state.of_others += of_others;
-        if state.left == 0 {
-            let own = Ack { of_others: state.of_others, ..self.ack };
-            // A client that has gone asks the ledger when it comes again.
-            for (k, replies) in state.replies.drain(..).enumerate() {
-                drop(replies.send(Reply::Ack(if k == 0 { own } else { self.stored_for_another() })));
-            }
+        self.answered(&mut state);
+    }
+
+    /// One shard more refuses rows of it, by their places in the chunk, and has none of its part.
+    pub fn refused(&self, rows: Vec<(u32, String)>) {
+        let mut state = self.state.lock().unpoisoned();
+        state.refused.extend(rows);
+        self.answered(&mut state);
+    }
+
+    /// The last shard's answer acknowledges the chunk, or says which rows are refused.
+    fn answered(&self, state: &mut Waiting) {
+        state.left -= 1;
+        if state.left > 0 {
+            return;
+        }
+        state.refused.sort_by_key(|(place, _)| *place);
+        let Ack { file, chunk, .. } = self.ack;
+        let own = Ack { of_others: state.of_others, ..self.ack };
+        // A client that has gone asks the ledger when it comes again.
+        for (k, replies) in state.replies.drain(..).enumerate() {
+            let reply = if !state.refused.is_empty() {
+                Reply::Refused(Refused { file, chunk, rows: state.refused.clone() })
+            } else {
+                Reply::Ack(if k == 0 { own } else { self.stored_for_another() })
+            };
+            drop(replies.send(reply));
         }
     }
 
@@ -131,8 +199,9 @@ impl Shard {
 }
 
 fn line(row: &[Value]) -> Option<((u32, u64), Line)> {
-    let [file, chunk, rows, last, Value::Text(after), Value::Text(sums)] = row else { return None };
-    let after = serde_json::from_str(after).ok()?;
+    let [file, chunk, rows, last, Value::Text(place), Value::Text(sums)] = row else { return None };
+    let after = serde_json::from_str(place).ok()?;
+    let Lack { refused } = serde_json::from_str(place).ok()?;
     let key = (u32::try_from(integer(file)?).ok()?, u64::try_from(integer(chunk)?).ok()?);
     Some((
         key,
@@ -141,8 +210,16 @@ fn line(row: &[Value]) -> Option<((u32, u64), Line)> {
             last: integer(last)? != 0,
             after,
             sums: sums.clone(),
+            refused,
         },
     ))
+}
+
+/// Beside a position in a ledger.
+#[derive(Deserialize)]
+struct Lack {
+    #[serde(default)]
+    refused: u64,
 }
 
 fn integer(value: &Value) -> Option<i64> {
@@ -166,25 +243,37 @@ pub fn reached(ledgers: &[Lines]) -> Vec<Reached> {
     let mut out: Vec<Reached> = files
         .into_iter()
         .filter_map(|file| {
-            let mut next = 0;
+            let (mut next, mut refused) = (0, 0u64);
             let mut end: Option<&Line> = None;
             let mut sums = Some(Vec::new());
-            while let Some(first) = ledgers[0].get(&(file, next)) {
-                if !ledgers.iter().all(|l| l.contains_key(&(file, next))) {
-                    break;
-                }
-                sums = sums.and_then(|sums| added(sums, &first.sums));
-                end = Some(first);
+            // On a shard that had its part before another one refused rows, the line still has them.
+            let of_chunk = |chunk: u64| ledgers.iter().filter_map(move |l| l.get(&(file, chunk)));
+            while of_chunk(next).count() == ledgers.len() {
+                let Some(line) = of_chunk(next).max_by_key(|line| line.refused) else { break };
+                sums = sums.and_then(|sums| added(sums, &line.sums));
+                refused = refused.saturating_add(line.refused);
+                end = Some(line);
                 next += 1;
+            }
+            let chunks = ledgers.iter().flat_map(|l| l.iter());
+            let behind =
+                chunks.filter(|((of, chunk), line)| *of == file && *chunk >= next && line.refused > 0);
+            let mut lacking: Vec<u64> = behind.map(|((_, chunk), _)| *chunk).collect();
+            lacking.sort_unstable();
+            lacking.dedup();
+            if end.is_none() && lacking.is_empty() {
+                return None;
             }
             let sums = sums.unwrap_or_default();
             let sums: Vec<String> = sums.iter().map(i128::to_string).collect();
-            end.map(|line| Reached {
+            Some(Reached {
                 file,
                 chunk: next,
-                after: line.after,
-                done: line.last,
+                after: end.map_or_else(Position::default, |line| line.after),
+                done: end.is_some_and(|line| line.last),
                 sums: sums.join(" "),
+                refused,
+                lacking,
             })
         })
         .collect();
@@ -215,7 +304,7 @@ mod tests {
             .map(|(file, chunk, last)| {
                 let after = Position { offset: chunk + 1, ..Position::default() };
                 let sums = format!("1 {chunk}");
-                ((*file, *chunk), Line { rows: 1, last: *last, after, sums })
+                ((*file, *chunk), Line { rows: 1, last: *last, after, sums, refused: 0 })
             })
             .collect()
     }
@@ -236,17 +325,48 @@ mod tests {
             (Ack { file: 0, chunk: 3, rows: 10, of_others: 0 }, channel(), channel());
         let pending = Pending::new(ack, 2, first);
         pending.sent_again(&second);
-        pending.stored(0);
-        pending.stored(4);
+        pending.stored(0, 0);
+        pending.stored(1, 4);
         pending.sent_again(&second);
         let of_others = |replies: Receiver<Reply>| -> Vec<u64> {
             let acks = replies.try_iter().map(|reply| match reply {
                 Reply::Ack(ack) => ack.of_others,
-                Reply::Failed(message) => panic!("{message}"),
+                other => panic!("{other:?}"),
             });
             acks.collect()
         };
         assert_eq!((of_others(to_first), of_others(to_second)), (vec![4], vec![10, 10]));
+    }
+
+    #[test]
+    fn a_chunk_of_which_one_shard_refuses_rows_comes_again_and_is_not_stored_twice() {
+        let (ack, (replies, told)) = (Ack { file: 0, chunk: 3, rows: 10, of_others: 0 }, channel());
+        let pending = Pending::new(ack, 2, replies.clone());
+        assert!(pending.without_refused(ack, &replies).is_none(), "no shard has answered");
+        pending.stored(1, 4);
+        pending.refused(vec![(7, "a key".into()), (2, "too long".into())]);
+        let Ok(Reply::Refused(refused)) = told.try_recv() else { panic!("it is refused") };
+        assert_eq!(refused.rows, [(2, "too long".into()), (7, "a key".into())]);
+        let again = pending.without_refused(Ack { rows: 8, ..ack }, &replies).unwrap();
+        assert_eq!((again.has(0), again.has(1)), (false, true));
+        again.stored(1, 0);
+        again.stored(0, 0);
+        let Ok(Reply::Ack(ack)) = told.try_recv() else { panic!("it is stored") };
+        assert_eq!((ack.rows, ack.of_others), (8, 4));
+        assert!(again.without_refused(ack, &replies).is_none(), "nothing is refused of it");
+    }
+
+    #[test]
+    fn what_was_refused_is_known_from_the_ledger() {
+        let mut one = ledger(&[(0, 0, false), (0, 1, false), (0, 3, false)]);
+        let mut two = one.clone();
+        // Of chunk 0 the second shard refused two rows, after the first one had its part.
+        let line = two.get_mut(&(0, 0)).unwrap();
+        (line.refused, line.sums) = (2, "5 5".into());
+        one.get_mut(&(0, 3)).unwrap().refused = 1;
+        two.remove(&(0, 3));
+        let got = &reached(&[one, two])[0];
+        assert_eq!((got.chunk, got.refused, got.sums.as_str(), &got.lacking[..]), (2, 2, "6 6", &[3][..]));
     }
 
     #[test]

@@ -54,9 +54,7 @@ pub(super) fn sample_files(
             Like::Itself(Found::Refused(why)) => {
                 (None, Some(serde_json::json!({ "refused": why }).to_string()))
             }
-            Like::Itself(Found::Empty(why)) => {
-                (None, Some(serde_json::json!({ "empty": why }).to_string()))
-            }
+            Like::Itself(Found::Empty(why)) => (None, Some(serde_json::json!({ "empty": why }).to_string())),
             Like::Itself(Found::Sample(sample)) => {
                 (None, Some(serde_json::to_string(&sample).expect("it is plain data")))
             }

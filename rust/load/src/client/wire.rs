@@ -7,8 +7,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::refused::UnderWay;
 use super::Shared;
-use crate::frame::{self, Ack, ChunkHead, Frame, Message, Reached};
+use crate::frame::{self, Ack, Frame, Message, Reached, Refused};
 use crate::link::{unreachable_server, Link, LinkPlan, NO_SERVER};
 use crate::wire::{Reader, Writer};
 use crate::EventSender;
@@ -31,10 +32,18 @@ pub struct Wire {
 
 #[derive(Default)]
 struct Heard {
-    state: Mutex<(u64, Option<String>)>,
+    state: Mutex<State>,
     changed: Condvar,
-    /// Bytes of the file behind each chunk that is under way.
-    bytes: Mutex<HashMap<(u32, u64), u64>>,
+    /// Each chunk that has no answer yet.
+    under_way: Mutex<HashMap<(u32, u64), UnderWay>>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Chunks that were acknowledged or refused.
+    answered: u64,
+    refused: Vec<Refused>,
+    failure: Option<String>,
 }
 
 impl Wire {
@@ -67,20 +76,31 @@ impl Wire {
         Ok(Wire { out, reached, sent: 0, heard, ears: Some(ears), link: plan.link.clone() })
     }
 
-    /// bytes: of the file, behind this chunk.
-    pub fn send(&mut self, head: &ChunkHead, body: &[u8], bytes: u64) -> Result<(), Error> {
+    pub fn send(&mut self, body: &[u8], chunk: UnderWay) -> Result<(), Error> {
         self.sent += 1;
-        self.heard.bytes.lock().unpoisoned().insert((head.file, head.chunk), bytes);
-        let sent = frame::send_chunk(&mut *self.out.lock().unpoisoned(), head, body);
+        let head = chunk.head.clone();
+        self.heard.under_way.lock().unpoisoned().insert((head.file, head.chunk), chunk);
+        let sent = frame::send_chunk(&mut *self.out.lock().unpoisoned(), &head, body);
         sent.map_err(|e| self.why(&e))
     }
 
-    /// Waits until all that was sent is stored.
-    pub fn stored(&self, event_sender: &EventSender) -> Result<(), Error> {
+    /// Chunks with rows that a server refused since this was asked last: they are to be sent without them.
+    pub fn refused(&self) -> Vec<(UnderWay, Refused)> {
+        let refused = std::mem::take(&mut self.heard.state.lock().unpoisoned().refused);
+        let mut under_way = self.heard.under_way.lock().unpoisoned();
+        let with_chunk = |r: Refused| under_way.remove(&(r.file, r.chunk)).map(|chunk| (chunk, r));
+        refused.into_iter().filter_map(with_chunk).collect()
+    }
+
+    /// Waits until all that was sent is stored, or rows of it are refused. Gives whether it is stored.
+    pub fn stored(&self, event_sender: &EventSender) -> Result<bool, Error> {
         let heard = self.heard.clone();
         let mut state = heard.state.lock().unpoisoned();
-        while state.0 < self.sent {
-            if let Some(message) = state.1.take() {
+        while state.answered < self.sent {
+            if !state.refused.is_empty() {
+                return Ok(false);
+            }
+            if let Some(message) = state.failure.take() {
                 return Err(self.link.refused(message));
             }
             if event_sender.stopped() {
@@ -89,26 +109,24 @@ impl Wire {
             let waited = heard.changed.wait_timeout(state, Duration::from_millis(50));
             state = waited.unpoisoned().0;
         }
-        Ok(())
+        Ok(state.refused.is_empty())
     }
 
-    /// Waits until all that was sent is stored, and says goodbye.
-    pub fn finish(self, event_sender: &EventSender) -> Result<(), Error> {
-        self.stored(event_sender)?;
+    /// Says goodbye, once all that was sent is stored.
+    pub fn finish(self) {
         // The server may be gone already: everything is stored, and it knew.
         let _ = frame::send_message(&mut *self.out.lock().unpoisoned(), &Message::End);
-        Ok(())
     }
 
     /// A server that gives up says why before it closes: that comes before the broken pipe.
     fn why(&self, e: &io::Error) -> Error {
         let deadline = Instant::now() + Duration::from_secs(1);
         let mut state = self.heard.state.lock().unpoisoned();
-        while state.1.is_none() && Instant::now() < deadline {
+        while state.failure.is_none() && Instant::now() < deadline {
             let waited = self.heard.changed.wait_timeout(state, Duration::from_millis(50));
             state = waited.unpoisoned().0;
         }
-        match state.1.take() {
+        match state.failure.take() {
             Some(message) => self.link.refused(message),
             None => unreachable_server(&self.link.server, e),
         }
@@ -127,8 +145,13 @@ impl Drop for Wire {
 
 fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard: &Heard, shared: &Shared) {
     loop {
+        let mut rows = Vec::new();
         let (acks, failed): (Vec<Ack>, Option<String>) = match frame::receive(from) {
             Ok(Some(Frame::Message(Message::Acked { acks }))) => (acks, None),
+            Ok(Some(Frame::Message(Message::Refused { refused }))) => {
+                rows = refused;
+                (Vec::new(), None)
+            }
             Ok(Some(Frame::Message(Message::Alive))) => {
                 // Where chunks are on their way they say it; to wait for them here would be to stop listening.
                 if let Some(mut out) = mouth.try_lock().ok().filter(|out| out.get_ref().has_room()) {
@@ -145,11 +168,12 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
             }
             Err(e) => (Vec::new(), Some(format!("{GONE} ({e})"))),
         };
-        acks.iter().for_each(|ack| count(ack, &mut heard.bytes.lock().unpoisoned(), shared));
+        acks.iter().for_each(|ack| count(ack, &mut heard.under_way.lock().unpoisoned(), shared));
         let mut state = heard.state.lock().unpoisoned();
-        state.0 += acks.len() as u64;
+        state.answered += (acks.len() + rows.len()) as u64;
+        state.refused.append(&mut rows);
         let ended = failed.is_some();
-        state.1 = failed.or(state.1.take());
+        state.failure = failed.or(state.failure.take());
         heard.changed.notify_all();
         if ended {
             return;
@@ -158,8 +182,12 @@ fn listen(from: &mut BufReader<Reader>, mouth: &Mutex<BufWriter<Writer>>, heard:
 }
 
 /// Rows of an acknowledged chunk: ours, or of others; the bytes behind them in the same parts.
-fn count(ack: &Ack, under_way: &mut HashMap<(u32, u64), u64>, shared: &Shared) {
-    let bytes = under_way.remove(&(ack.file, ack.chunk)).unwrap_or(0);
+fn count(ack: &Ack, under_way: &mut HashMap<(u32, u64), UnderWay>, shared: &Shared) {
+    let chunk = under_way.remove(&(ack.file, ack.chunk));
+    let bytes = chunk.as_ref().map_or(0, |chunk| chunk.bytes);
+    if let Some(chunk) = &chunk {
+        shared.add_sums(&chunk.head.sums);
+    }
     let of_others = ack.of_others.min(ack.rows);
     shared.rows_stored.fetch_add(ack.rows - of_others, Relaxed);
     shared.rows_of_others.fetch_add(of_others, Relaxed);

@@ -1,13 +1,15 @@
 //! The writer of one shard: rows and their ledger line in one transaction, tried again until the ledger has both.
 
-use std::collections::HashSet;
+mod isolate;
+
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::{Part, Shard, INSERT, LEDGER_NS};
 use crate::frame::ChunkHead;
 use crate::queue::Queue;
-use crate::refusal::{is_final, places};
+use crate::refusal::{is_final, is_of_a_row, places};
 use crate::{pause, raw, Bucket, EventSender};
 use inrush_engines::engine::shared::clear;
 use inrush_engines::engine::whole_file::CLIENT_FILE;
@@ -29,19 +31,43 @@ pub fn write(shard: &Shard, parts: &Queue<Part>, event_sender: &EventSender) -> 
     };
     let mut waiting: Vec<Part> = Vec::new();
     while let Some(rows) = parts.take(shard.plan.flush_rows, &mut waiting) {
-        let others = writer.store(&waiting, event_sender)?;
-        let of_others = |part: &Part| others.contains(&(part.head.file, part.head.chunk));
-        let theirs: usize = waiting.iter().filter(|part| of_others(part)).map(|part| part.rows.rows).sum();
-        shard.stored.fetch_add((rows - theirs) as u64, Ordering::Relaxed);
+        let Stored { others, mut refused } = writer.store(&waiting, event_sender)?;
+        let rows_of = |chunks: &dyn Fn(&(u32, u64)) -> bool| -> usize {
+            waiting.iter().filter(|part| chunks(&chunk_of(part))).map(|part| part.rows.rows).sum()
+        };
+        let theirs = rows_of(&|chunk| others.contains(chunk));
+        let not_stored = rows_of(&|chunk| refused.contains_key(chunk));
+        shard.stored.fetch_add((rows - theirs - not_stored) as u64, Ordering::Relaxed);
         shard.of_others.fetch_add(theirs as u64, Ordering::Relaxed);
-        shard.commits.fetch_add(u64::from(others.len() < waiting.len()), Ordering::Relaxed);
-        waiting.drain(..).for_each(|part| part.stored(of_others(&part)));
+        let has_stored = others.len() + refused.len() < waiting.len();
+        shard.commits.fetch_add(u64::from(has_stored), Ordering::Relaxed);
+        for part in waiting.drain(..) {
+            match refused.remove(&chunk_of(&part)) {
+                Some(rows) => part.refused(rows),
+                None => part.stored(others.contains(&chunk_of(&part))),
+            }
+        }
     }
     Ok(())
 }
 
 /// By file and number.
 type Chunks = HashSet<(u32, u64)>;
+
+fn chunk_of(part: &Part) -> (u32, u64) {
+    (part.head.file, part.head.chunk)
+}
+
+/// Rows that the server refuses, by their places in the part of a chunk, each with its reason.
+type Refused = HashMap<(u32, u64), Vec<(usize, String)>>;
+
+/// What became of parts: all are stored but those with refused rows, of which nothing is.
+#[derive(Default)]
+struct Stored {
+    /// Chunks that the ledger had already.
+    others: Chunks,
+    refused: Refused,
+}
 
 struct Writer<'a> {
     shard: &'a Shard,
@@ -58,44 +84,59 @@ enum Missed {
     /// As `Again`, after COMMIT or the line of a ledger was sent: what the ledger has then is ours.
     Unanswered(String),
     Never(Error),
-    /// Refused for good, unless the ledger has it: a load server that was killed may have stored the same rows meanwhile.
-    Refused(Error),
+    /// Refused for good, in the server's words, unless the ledger has it: a load server that was killed may have stored the same
+    /// rows meanwhile.
+    Refused(String),
 }
 
 impl Writer<'_> {
     /// All of `parts`; on a slow shard that takes as long as their rows at its rate, the real storing included.
-    /// Gives the chunks that the ledger had already.
-    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Chunks, Error> {
+    fn store(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Stored, Error> {
         let begun = Instant::now();
         let rows: usize = parts.iter().map(|p| p.rows.rows).sum();
         let takes = self.bucket.as_mut().map_or(Duration::ZERO, |bucket| bucket.take(rows as f64));
-        let others = self.stored(parts, event_sender)?;
+        let stored = self.stored(parts, event_sender)?;
         pause(takes.saturating_sub(begun.elapsed()), event_sender);
-        Ok(others)
+        Ok(stored)
     }
 
     /// The same, in as many attempts as the shard's patience allows.
-    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Chunks, Error> {
-        let until = Instant::now() + Duration::from_nanos(self.shard.plan.patience_ns);
+    fn stored(&mut self, parts: &[Part], event_sender: &EventSender) -> Result<Stored, Error> {
+        let patience = Duration::from_nanos(self.shard.plan.patience_ns);
+        let mut until = Instant::now() + patience;
         let mut todo: Vec<&Part> = parts.iter().collect();
         let mut wait = Duration::from_millis(50);
-        let mut others = Chunks::new();
+        let mut stored = Stored::default();
         // All that is left was in a COMMIT without an answer: what the ledger has of it, also later, is ours.
         let mut are_ours = false;
         loop {
             let why = match self.attempt(&todo) {
-                Ok(()) => return Ok(others),
+                Ok(()) => return Ok(stored),
                 Err(Missed::Never(e)) => return Err(e),
-                Err(Missed::Refused(e)) => {
+                Err(Missed::Refused(why)) => {
                     self.session = None;
                     let before = todo.len();
                     let found = self.leave_stored(&mut todo)?;
-                    others.extend(found.into_iter().filter(|_| !are_ours));
-                    match (todo.len(), before) {
-                        (0, _) => return Ok(others),
-                        (left, before) if left < before => continue,
-                        _ => return Err(e),
+                    stored.others.extend(found.into_iter().filter(|_| !are_ours));
+                    if todo.len() == before {
+                        match self.without_refused(&mut todo, &why, event_sender) {
+                            Ok(refused) => {
+                                stored.refused.extend(refused);
+                                until = Instant::now() + patience;
+                            }
+                            Err(Missed::Never(e)) => return Err(e),
+                            Err(Missed::Refused(why)) => return Err(self.refused(&why, &todo)),
+                            // Nothing of it was to be committed: it is tried again from the start.
+                            Err(Missed::Again(why) | Missed::Unanswered(why)) if Instant::now() >= until => {
+                                return Err(self.gave_up(&why))
+                            }
+                            Err(Missed::Again(_) | Missed::Unanswered(_)) => self.session = None,
+                        }
                     }
+                    if todo.is_empty() {
+                        return Ok(stored);
+                    }
+                    continue;
                 }
                 Err(Missed::Again(why)) => why,
                 Err(Missed::Unanswered(why)) => {
@@ -116,7 +157,7 @@ impl Writer<'_> {
                 wait = (wait * 2).min(Duration::from_secs(2));
                 match self.leave_stored(&mut todo) {
                     Ok(found) => {
-                        others.extend(found.into_iter().filter(|_| !are_ours));
+                        stored.others.extend(found.into_iter().filter(|_| !are_ours));
                         break;
                     }
                     Err(e) if is_passing(&e) => {}
@@ -124,8 +165,18 @@ impl Writer<'_> {
                 }
             }
             if todo.is_empty() {
-                return Ok(others);
+                return Ok(stored);
             }
+        }
+    }
+
+    /// What is not stored of `parts`, and why.
+    fn refused(&self, why: &str, parts: &[&Part]) -> Error {
+        let heads: Vec<&ChunkHead> = parts.iter().map(|part| &part.head).collect();
+        Error::Target {
+            target: self.shard.plan.name.clone(),
+            class: TargetFault::Other,
+            message: format!("refused: {why}; {} are not stored", places(&heads)),
         }
     }
 
@@ -134,7 +185,7 @@ impl Writer<'_> {
         let lines = self.shard.lines()?;
         let mut found = Chunks::new();
         todo.retain(|part| {
-            let chunk = (part.head.file, part.head.chunk);
+            let chunk = chunk_of(part);
             let is_stored = lines.contains_key(&chunk);
             found.extend(is_stored.then_some(chunk));
             !is_stored
@@ -155,13 +206,11 @@ impl Writer<'_> {
     }
 
     fn attempt(&mut self, parts: &[&Part]) -> Result<(), Missed> {
-        if self.session.is_none() {
-            self.session = Some(self.shard.engine.open(&[INSERT]).map_err(missed)?);
-        }
         let whole = self.begin()?;
-        let rows: usize = parts.iter().map(|part| part.rows.rows).sum();
-        if rows > 0 {
-            self.insert(parts).map_err(|m| match m {
+        let filled: Vec<&Columns> =
+            parts.iter().map(|part| &part.rows).filter(|rows| rows.rows > 0).collect();
+        if !filled.is_empty() {
+            self.insert(&filled).map_err(|m| match m {
                 // Stored or not: only a transaction could show which.
                 Missed::Again(why) if !whole => Missed::Never(Error::Target {
                     target: self.shard.plan.name.clone(),
@@ -195,6 +244,9 @@ impl Writer<'_> {
 
     /// Whether rows and ledger line can commit together: some sessions end a transaction with every batch.
     fn begin(&mut self) -> Result<bool, Missed> {
+        if self.session.is_none() {
+            self.session = Some(self.shard.engine.open(&[INSERT]).map_err(missed)?);
+        }
         match self.session.as_mut().expect("opened before the first statement").execute("BEGIN") {
             Ok(()) => Ok(true),
             Err(Error::Plan(_)) => Ok(false),
@@ -206,14 +258,13 @@ impl Writer<'_> {
         self.session.as_mut().expect("opened before the first statement").execute(text).map_err(missed)
     }
 
-    fn insert(&mut self, parts: &[&Part]) -> Result<(), Missed> {
+    /// All rows of these, of which each has some.
+    fn insert(&mut self, filled: &[&Columns]) -> Result<(), Missed> {
         let session = self.session.as_mut().expect("opened before the first row");
         let method = &self.shard.plan.plan.operations[INSERT].method;
-        let filled: Vec<&Columns> =
-            parts.iter().map(|part| &part.rows).filter(|rows| rows.rows > 0).collect();
         self.payload.bytes.clear();
         self.payload.rows = 0;
-        let rows = match filled.as_slice() {
+        let rows = match filled {
             [only] if self.shard.plan.raw.is_empty() => {
                 session.encode(INSERT, only, &mut self.payload).map_err(missed)?;
                 *only
@@ -259,20 +310,18 @@ impl Writer<'_> {
         if !is_final(outcome, &why) {
             return Err(Missed::Again(why));
         }
-        let heads: Vec<&ChunkHead> = parts.iter().map(|part| &part.head).collect();
         // The statement is ours, not the user's: it explains nothing.
-        Err(Missed::Refused(Error::Target {
-            target: self.shard.plan.name.clone(),
-            class: TargetFault::Other,
-            message: format!("refused: {why}; {} are not stored", places(&heads)),
-        }))
+        Err(Missed::Refused(why))
     }
 
     fn lines(&self, parts: &[&Part]) -> String {
         let ledger = &self.shard.plan.ledger;
         let values = parts.iter().map(|part| {
-            let ChunkHead { file, chunk, last, after, sums, .. } = &part.head;
-            let after = serde_json::to_string(after).expect("a position is numbers");
+            let ChunkHead { file, chunk, last, after, sums, refused, .. } = &part.head;
+            let mut after = serde_json::to_value(after).expect("a position is numbers");
+            if *refused > 0 {
+                after["refused"] = (*refused).into();
+            }
             // A client's text: nothing but figures gets into a statement.
             let figure = |c: char| c.is_ascii_digit() || c == ' ' || c == '-';
             let sums: String = sums.chars().filter(|c| figure(*c)).collect();

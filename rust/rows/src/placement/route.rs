@@ -12,7 +12,7 @@ pub fn route(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
 }
 
 /// Appends the rows `chosen` of `rows`, column by column: one branch a column, not one a value.
-fn pick(rows: &Columns, chosen: &[u32], out: &mut Columns) {
+pub fn pick(rows: &Columns, chosen: &[u32], out: &mut Columns) {
     for (from, to) in rows.columns.iter().zip(&mut out.columns) {
         if !from.present.is_empty() || !to.present.is_empty() {
             to.present.resize(out.rows, 1);

@@ -37,6 +37,7 @@ use text::TextFiles;
 
 pub use feed::{FileBatch, FileFeed, FileSummary};
 pub use parse::Reason;
+pub use reject::reject_row;
 pub use stamp::FileStamp;
 
 /// Longest row that is read; a longer one is rejected.
@@ -188,6 +189,21 @@ impl FileRows {
         self.rejects.flush()?;
         self.stored += out.rows as u64;
         Ok(out.rows)
+    }
+
+    /// Replaces `out` by the next good row; gives its line and, of a text file, the row as it stands there. `None` after the last.
+    /// Slow: for the few rows of which that is asked.
+    pub fn next_row(&mut self, out: &mut Columns) -> Result<Option<(u64, Vec<u8>)>, Error> {
+        if let Reader::Text(files) = &mut self.reader {
+            files.keep_row();
+        }
+        if self.next_batch(1, out)? == 0 {
+            return Ok(None);
+        }
+        Ok(Some(match &mut self.reader {
+            Reader::Text(files) => files.kept_row(),
+            Reader::Arrow(files) => (files.place().1, Vec::new()),
+        }))
     }
 
     pub fn position(&self) -> Position {

@@ -99,6 +99,8 @@ impl Dialect {
 fn mark(text: &str) -> Result<u8, String> {
     match text.as_bytes() {
         [one] if one.is_ascii() && !b"\r\n\0".contains(one) => Ok(*one),
-        _ => Err(format!("{text:?} is not one ASCII character; delimiter, quote, escape, comment and decimal are")),
+        _ => Err(format!(
+            "{text:?} is not one ASCII character; delimiter, quote, escape, comment and decimal are"
+        )),
     }
 }

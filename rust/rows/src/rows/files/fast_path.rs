@@ -10,9 +10,9 @@ mod times;
 
 use super::super::columns::{Column, Columns, Values};
 use super::batch::{push_null, truncate};
+use super::dialect::{Dialect, Quoting};
 use super::limit;
 use super::parse;
-use super::dialect::{Dialect, Quoting};
 use super::{ColumnSpec, Layout};
 use crate::plan::{Limits, LogicalType, TimeForm};
 

@@ -128,7 +128,10 @@ mod tests {
         assert_eq!(read("{\"a\": 1, \"b\": \"x\"}\n"), some("1", "x"));
         assert_eq!(read(" {\"b\":\"x\",\"a\":18446744073709551616}\r\n"), some("18446744073709551616", "x"));
         assert_eq!(read("{\"a\":{\"c\": [1, null]},\"b\":\"\"}"), some("{\"c\": [1, null]}", ""));
-        assert_eq!(read("{\"\\u0061\":true,\"b\":\"\\u00e9\\n\\\"\\ud83d\\ude00\"}"), some("true", "é\n\"😀"));
+        assert_eq!(
+            read("{\"\\u0061\":true,\"b\":\"\\u00e9\\n\\\"\\ud83d\\ude00\"}"),
+            some("true", "é\n\"😀")
+        );
         assert_eq!(read("{\"b\": null}"), Ok(vec![None, None]));
     }
 

@@ -35,19 +35,7 @@ impl Rejects {
         reason: Reason,
         text: &[u8],
     ) -> Result<(), Error> {
-        let mut row = Vec::with_capacity(text.len().min(TEXT_BYTES) + 256);
-        let shown = &text[..text.len().min(TEXT_BYTES)];
-        let shown = shown.strip_suffix(b"\n").unwrap_or(shown);
-        quote(&mut row, file.as_bytes());
-        row.extend_from_slice(format!(",{line},").as_bytes());
-        quote(&mut row, column.as_bytes());
-        row.push(b',');
-        quote(&mut row, reason.to_string().as_bytes());
-        row.push(b',');
-        // As it stands, whatever it is: from here it is repaired.
-        quote(&mut row, shown);
-        row.push(b'\n');
-        self.write(&row)?;
+        self.write(&reject_row(file, line, column, &reason.to_string(), text))?;
         self.count += 1;
         if self.count > self.limit {
             self.flush()?;
@@ -97,6 +85,23 @@ impl Rejects {
         self.bytes += row.len() as u64;
         Ok(())
     }
+}
+
+/// A row of a reject file.
+pub fn reject_row(file: &str, line: u64, column: &str, reason: &str, text: &[u8]) -> Vec<u8> {
+    let mut row = Vec::with_capacity(text.len().min(TEXT_BYTES) + 256);
+    let shown = &text[..text.len().min(TEXT_BYTES)];
+    let shown = shown.strip_suffix(b"\n").unwrap_or(shown);
+    quote(&mut row, file.as_bytes());
+    row.extend_from_slice(format!(",{line},").as_bytes());
+    quote(&mut row, column.as_bytes());
+    row.push(b',');
+    quote(&mut row, reason.as_bytes());
+    row.push(b',');
+    // As it stands, whatever it is: from here it is repaired.
+    quote(&mut row, shown);
+    row.push(b'\n');
+    row
 }
 
 /// A CSV field, quoted where it must be.

@@ -28,6 +28,8 @@ pub struct TextFiles {
     scratch: Vec<u8>,
     /// Of a number that was written with other marks.
     pointed: Vec<u8>,
+    /// Line and bytes of the row that was stored last, where they are asked for: see `keep_row`.
+    kept: Option<(u64, Vec<u8>)>,
 }
 
 impl TextFiles {
@@ -45,7 +47,18 @@ impl TextFiles {
             fields: Vec::new(),
             scratch: Vec::new(),
             pointed: Vec::new(),
+            kept: None,
         }
+    }
+
+    /// From here on every row is kept until the next one: none goes by the fast path.
+    pub fn keep_row(&mut self) {
+        self.kept = self.kept.take().or_else(|| Some(Default::default()));
+    }
+
+    /// The row that was stored last, and its line.
+    pub fn kept_row(&mut self) -> (u64, Vec<u8>) {
+        self.kept.replace(Default::default()).unwrap_or_default()
     }
 
     /// Appends rows until `out` holds `rows` of them or the files end.
@@ -56,7 +69,9 @@ impl TextFiles {
                 break;
             }
             let window = self.open.as_mut().expect("opened just above");
-            if let Some(fast_path) = self.fast_path.as_mut().filter(|_| !window.given_up) {
+            if let Some(fast_path) =
+                self.fast_path.as_mut().filter(|_| !window.given_up && self.kept.is_none())
+            {
                 let room = Room {
                     rows: rows - out.rows,
                     bytes: self.layout.batch_bytes - batch_bytes,
@@ -109,9 +124,13 @@ impl TextFiles {
             .err()
             .map(|(column, reason)| (Some(column), reason)),
         };
+        let is_stored = problem.is_none();
         if let Some((column, reason)) = problem {
             let column = column.map_or("", |c: usize| self.layout.columns[c].name.as_str());
             rejects.add(&window.path, window.line, column, reason, &bytes[..len])?;
+        }
+        if let Some(kept) = self.kept.as_mut().filter(|_| is_stored) {
+            *kept = (window.line, bytes[..len].to_vec());
         }
         window.pass(found, len, lines)?;
         Ok(len)
@@ -123,8 +142,10 @@ impl TextFiles {
         let mut window = Window::open(path, self.dialect.skip)?;
         // Among bytes a carriage return is data, also before a line feed: what escapes them ends lines with LF alone.
         window.crlf &= !self.layout.bytes.contains(&true);
-        // A file without anything has no header either.
-        if self.header && !window.is_blank() {
+        if self.header && window.is_blank()? {
+            // A file without anything has no header either.
+            window.pass_rest()?;
+        } else if self.header {
             self.order =
                 read_header(&mut window, &self.dialect, &self.layout, self.limit_bytes, &mut self.fields)?;
             self.fast_path = FastPath::new(&self.layout, &self.dialect, &self.order);

@@ -110,8 +110,19 @@ impl Window {
     }
 
     /// Nothing but line ends is in it from here on.
-    pub fn is_blank(&self) -> bool {
-        self.ended && self.bytes().trim_ascii().is_empty()
+    pub fn is_blank(&mut self) -> Result<bool, Error> {
+        while self.bytes().trim_ascii().is_empty() && !self.ended {
+            self.read_more()?;
+        }
+        Ok(self.bytes().trim_ascii().is_empty())
+    }
+
+    /// Steps over all that there is.
+    pub fn pass_rest(&mut self) -> Result<(), Error> {
+        while !self.bytes().is_empty() {
+            self.skip_line()?;
+        }
+        Ok(())
     }
 
     /// No bytes follow those that are there.

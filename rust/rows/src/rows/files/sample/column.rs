@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::super::parse::instant_us;
 use super::super::dialect::{Dialect, Quoting};
+use super::super::parse::instant_us;
 use super::super::split::{unescaped, Field};
 use super::kinds::{kind_of, null_word, DAY, GIVEN, ISO, QUOTED, TEXT};
 use super::times;
@@ -57,7 +57,8 @@ impl SampledColumn {
             Some(None) => without_numbers(kind_of(text)),
         };
         // JSON says what is a text.
-        let kind = if dialect.quoting == Quoting::Json && field.quoted { without_numbers(kind) } else { kind };
+        let kind =
+            if dialect.quoting == Quoting::Json && field.quoted { without_numbers(kind) } else { kind };
         count(&mut self.kinds, kind, line, text);
         let chars = text.len() - text.iter().filter(|b| **b & 0xc0 == 0x80).count();
         self.longest = self.longest.max(chars);

@@ -29,11 +29,7 @@ pub struct Record {
 
 /// Format by its name, and how it is split. written: what is said of it; a quote or an escape says that it is CSV. Errors: what
 /// cannot be written so.
-pub fn find(
-    head: &Head,
-    said: Option<&str>,
-    written: &Written,
-) -> Result<(&'static str, Dialect), String> {
+pub fn find(head: &Head, said: Option<&str>, written: &Written) -> Result<(&'static str, Dialect), String> {
     let of_csv = Dialect::new("csv", written)?;
     let said = said.or_else(|| (written.quote.is_some() || written.escape.is_some()).then_some("csv"));
     let is_json = || is_object(head, &of_csv);
@@ -109,8 +105,7 @@ fn of_records<T>(head: &Head, dialect: &Dialect, mut of: impl FnMut(&[u8], &[Fie
 /// (records with the most frequent number of fields above one that have no quote inside a field, those that have one too, that
 /// number): of `1,"a;b;c"` the quotes say that `;` is none.
 fn evenness(head: &Head, dialect: &Dialect) -> (usize, usize, usize) {
-    let is_odd =
-        |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&dialect.quote);
+    let is_odd = |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&dialect.quote);
     let found = of_records(head, dialect, |record, fields| {
         (fields.len(), fields.iter().any(|field| is_odd(record, field)))
     });

@@ -168,9 +168,7 @@ fn comment(said: &Said) -> String {
         None => "; or give --header yes if it names the columns, --header no if it is a row",
         Some(_) => "",
     };
-    format!(
-        "line 1 is a comment, and a table would be made of it: give --comment '#'{or}"
-    )
+    format!("line 1 is a comment, and a table would be made of it: give --comment '#'{or}")
 }
 
 /// The names of the members of so many objects, or those that are said; the window is at the first object again.

@@ -161,7 +161,11 @@ fn json_lines_have_the_members_of_all_objects_that_were_looked_at() {
     assert_eq!(names, ["a", "b", "c"]);
     assert_eq!(kinds(&found.columns[0]), [(kind_of(b"1"), 1)]);
     assert_eq!(found.columns[0].words.iter().map(|w| w.count).sum::<u64>(), 2, "null, and absent");
-    assert_eq!(kinds(&found.columns[1]), [(kind_of(b"x"), 1), (kind_of(b"2026-01-31"), 1)], "in quotes no number");
+    assert_eq!(
+        kinds(&found.columns[1]),
+        [(kind_of(b"x"), 1), (kind_of(b"2026-01-31"), 1)],
+        "in quotes no number"
+    );
     assert_eq!(kinds(&found.columns[2]), [(kind_of(b"{}"), 1)]);
     assert_eq!(found.problems, [(4, "not a JSON object".into())]);
     assert_eq!(of("{\"a\": 1}").rows, 1);
@@ -178,14 +182,24 @@ fn a_file_is_looked_at_as_it_is_said_to_be_written() {
     let found = with("id;v\n1;1.234,5\n2;0,25\n", comma());
     let pointed = with("id;v\n1;1234.5\n2;0.25\n", Written::default());
     assert_eq!(kinds(&found.columns[1]), kinds(&pointed.columns[1]));
-    assert_eq!(kinds(&with("v;w\n1.5;x\n", comma()).columns[0]), [(kind_of(b"x"), 1)], "no number with these marks");
-    assert!(kinds(&with("v;w\n31.01.2026;x\n", comma()).columns[0])[0].0 >= kind_of(b"2026-01-31"), "a date is one");
+    assert_eq!(
+        kinds(&with("v;w\n1.5;x\n", comma()).columns[0]),
+        [(kind_of(b"x"), 1)],
+        "no number with these marks"
+    );
+    assert!(
+        kinds(&with("v;w\n31.01.2026;x\n", comma()).columns[0])[0].0 >= kind_of(b"2026-01-31"),
+        "a date is one"
+    );
     let notes = Written { comment: mark("#"), skip: 1, ..Written::default() };
     let found = with("made by \"x\n# a\nid,n\n# b\n1,x\n", notes);
     assert_eq!((found.header, found.rows), (true, 1));
     let null = Written { null: mark("missing"), ..Written::default() };
     let found = with("id,n\n1,missing\n2,5\n", null);
-    assert_eq!((found.columns[1].words[0].of, kinds(&found.columns[1])), (super::kinds::GIVEN, vec![(kind_of(b"5"), 1)]));
+    assert_eq!(
+        (found.columns[1].words[0].of, kinds(&found.columns[1])),
+        (super::kinds::GIVEN, vec![(kind_of(b"5"), 1)])
+    );
     let quote = Written { quote: mark("'"), ..Written::default() };
     assert_eq!(with("a,b\n'x,y',1\n", quote).rows, 1);
 }

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::super::dialect::Quoting;
+use super::super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::super::{ColumnSpec, BATCH_BYTES};
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
