@@ -178,7 +178,7 @@ def failing(call: Callable[[str], object]) -> Callable[[Any], str]:
 
 
 SHARD: dict[str, Any] = {
-    "name": "shard 0", "plan": {**WHOLE, "segments": []}, "connections": 1, "flush_rows": 1, "patience_ns": 1, "rows_per_s": 2.5,
+    "name": "shard 0", "plan": {**WHOLE, "segments": []}, "connections": 1, "flush_rows": 1, "patience_ns": 1, "rows_per_s": 2.5, "refused_most": 3,
     "raw": {"a": 0},
     "ledger": {"read": "SELECT", "insert": "INSERT", "import": "'x'"},
 }  # fmt: skip
@@ -201,7 +201,7 @@ SCAN: dict[str, Any] = {
     "target": TARGET, "table": WHOLE["tables"][0], "statement": "SELECT", "items": [{"kind": "rows"}]
 }  # fmt: skip
 FILES: dict[str, Any] = {
-    "tables": [WHOLE["tables"][1]], "columns": ["a"], "items": [{"kind": "rows"}]
+    "tables": [WHOLE["tables"][1]], "columns": ["a"], "items": [{"kind": "rows"}], "without": {"a.csv": [1]}
 }  # fmt: skip
 
 #: Example, its type and how the core refuses it.

@@ -15,7 +15,7 @@ from inrush.load.reading import PARTS, OptionEffect
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
 
 #: One file as a load reads it.
-FILE = {"path": "a.csv", "format": "csv", "delimiter": ";", "header": True, "null": "NA"}
+FILE = {"path": "a.csv", "format": "csv", "header": True, "written": {"delimiter": ";", "null": "NA"}}
 HASH = {"kind": "hash_partitions"}
 
 
@@ -76,12 +76,12 @@ def test_of_an_import_that_has_stored_nothing_or_noted_nothing_no_order_is_known
 
 
 def test_files_are_read_as_the_import_was_begun_in_whatever_order_they_are_given() -> None:
-    other = {**FILE, "path": "b.csv", "null": None}
+    other = {**FILE, "path": "b.csv", "written": {"decimal": ","}}
     own = begun(files=[FILE, other], numbers=[1, 0])
-    assert [file["null"] for file in own.reading["files"]] == [None, "NA"]
-    now = [{**FILE, "path": "new.csv", "null": "", "delimiter": None}, other]
+    assert [file["written"] for file in own.reading["files"]] == [other["written"], FILE["written"]]
+    now = [{**FILE, "path": "new.csv", "written": {"null": ""}}, other]
     first, second = reading.files_as_begun(now, (1, 0), own)
-    assert (first["path"], first["null"], first["delimiter"]) == ("new.csv", "NA", ";")
+    assert (first["path"], first["written"]) == ("new.csv", FILE["written"])
     assert second == other
     assert reading.files_as_begun(now, (1, 0), reading.begun_with(own, stored=False)) == tuple(now)
 

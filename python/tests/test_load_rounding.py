@@ -73,7 +73,7 @@ def test_files_that_are_too_large_to_be_read_once_more_are_promised_no_more_than
 def judged(folder: Path, columns: dict[str, str], verdict: str = "counted") -> str:
     """The verdict on a file of one float that single precision rounds."""
     (folder / "a.csv").write_text("id,d,e\n1,16777217,2026-01-01T00:00:00.6Z\n")
-    file = {"path": str(folder / "a.csv"), "format": "csv", "delimiter": None, "header": True}
+    file = {"path": str(folder / "a.csv"), "format": "csv", "header": True, "written": {}}
     table = Table("t", (Column("id", "i32"), Column("d", "f32"), Column("e", "time_us")))
     found = LoadVerdict(verdict, "said", columns)
     return rounding.with_rounding(found, table, [file], ["id", "d", "e"], verify=False).why

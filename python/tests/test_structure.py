@@ -84,8 +84,7 @@ DATABASES = {name for name, module in ENGINES.items() if module not in ("null", 
 #: Modules outside of `engines` with the name of an engine, and what it is there.
 NAMED = {
     "border/segment.py": {"postgresql"},  # a hash function of the plan, named after the database that has it
-    "cli/load.py": {"mysql"},  # a format of files, in help
-    "cli/words.py": {"postgresql"},  # an example of a URL, in help
+    "cli/words.py": {"mysql", "postgresql"},  # a format of files and an example of a URL, in help
     "extras.py": {"duckdb"},  # a package
     "known.py": DATABASES,  # the list of engines
     "study/formats.py": {"mysql"},  # a format of files

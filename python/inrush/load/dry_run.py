@@ -21,6 +21,7 @@ from inrush.load.discover import with_shards
 from inrush.load.expand import expand
 from inrush.load.input import (
     Input,
+    as_declared,
     columns_of,
     file_document,
     limits_of,
@@ -64,8 +65,7 @@ def dry_run(call: Call, note: Callable[[str], None]) -> Outlook:
     from inrush import _core
 
     if wrong := [*call_problems(call)]:
-        raise_all = [*wrong, *problems_of(lambda: expand(call.files))]
-        refuse(raise_all)
+        refuse([*wrong, *problems_of(lambda: expand(call.files))])
     names = expand(call.files)
     with tempfile.TemporaryDirectory(prefix="inrush-dry-run-") as spool:
         said = read_said(call.header, call.columns, call.format, call.written)
@@ -91,6 +91,10 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
             raise no_table(targets, call.table)
         asked = create.asked_of(call, shards.loading)
         table = create.with_declared(table_of(looked, name, described, shards.loading, asked), described)
+        own = [(c.name, c.declared, True) for c in table.columns if c.declared]
+        if own and not described:
+            # As the load will find them once the table is made, but for what the server alone knows.
+            table = as_declared(table, shards.loading)
         times = times_of(looked, table, described, asked)
         found += table_lines(call, shards, targets, looked, table, described, there)
     files = tuple(file_document(one, table, spool, str(Path.cwd())) for one in inputs)
@@ -102,7 +106,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         table=table, target_table=ends.target_table(call.table), key={}, method="", import_id="", files=files,
         chunk_rows=call.chunk_rows, flush_rows=call.flush_rows, connections=1, parallel=1, reject_limit=call.reject_limit,
         patience_s=0.0, required=tuple(c for c, _, nullable in described if not nullable and c in ours),
-        limits=limits_of(described, table, shards.loading), times=times, number_texts=numbers_of(table),
+        limits=limits_of(described or own, table, shards.loading), times=times, number_texts=numbers_of(table, columns_of(looked, name, described, asked), inputs[0].sniffed.written, shards.loading),
     )  # fmt: skip
     rows, rejects = read(wanted, shards, spool)
     shown, rejected = first_reasons(rejects, SHOWN) if rejects is not None else ([], 0)

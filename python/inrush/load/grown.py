@@ -29,6 +29,15 @@ if TYPE_CHECKING:
 UNPACKED_BY = {"gzip": "zcat", "bz2": "bzcat", "xz": "xzcat", "zstd": "zstdcat"}
 
 
+#: Python's names of encodings that iconv has under others.
+OF_ICONV = {
+    "utf-8-sig": "UTF-8",
+    "mac-roman": "MACINTOSH",
+    "mac-cyrillic": "MAC-CYRILLIC",
+    "shift_jis": "SHIFT_JIS",
+}
+
+
 @dataclass(frozen=True)
 class Grown:
     """A file that another import has read, and what it has now."""
@@ -125,7 +134,8 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
         read = " | ".join([f"{steps[0]} {name}", *steps[1:]])
     words = [] if of.sniffed.format == JSON_LINES else ["--header", "no"]
     for option, value in call.written.items():
-        words += [f"--{option}", str(value) or "none"] if option != "skip" else []
+        if option != "skip":
+            words += [f"--{option}", "none" if option == "quote" and not value else str(value)]
     if of.sniffed.header or of.sniffed.named:
         words += ["--columns", ",".join(c.name for c in of.sniffed.columns)]
     said: Mapping[str, Sequence[object]] = {
@@ -147,7 +157,8 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
 
 
 def iconv(encoding: str) -> str:
-    return f"iconv -f {codecs.lookup(encoding).name.upper()} -t UTF-8"
+    name = codecs.lookup(encoding).name
+    return f"iconv -f {OF_ICONV.get(name, name.upper())} -t UTF-8"
 
 
 def refuse_changed(

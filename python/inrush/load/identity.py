@@ -32,6 +32,8 @@ class Content(NamedTuple):
     bytes: int
     #: Those that are as long as a stored file.
     starts: tuple[Start, ...] = ()
+    #: It has no rows: to have it twice stores nothing twice.
+    vacant: bool = False
 
 
 def base_id(contents: Sequence[Content], table: str, database: str) -> str:
@@ -47,6 +49,8 @@ def refuse_twice(contents: Sequence[Content]) -> None:
     """Raises UsageError where two files hold the same: their rows would be stored twice."""
     first: dict[str, str] = {}
     for content in contents:
+        if content.vacant:
+            continue
         if (known := first.setdefault(content.digest, content.shown)) != content.shown:
             raise UsageError(
                 f"{content.shown}: holds the same as {known}, so that its rows would be stored twice; leave it out, or "
@@ -78,7 +82,7 @@ def refuse_stored(
             # Of two files with one content the first, as of two imports.
             named = [(other.files[n], other.names[n], is_whole) for n, is_whole in whole.items()]
             stored.update((digest, (name, other, is_whole)) for digest, name, is_whole in reversed(named))
-    found = [(content, *stored[content.digest]) for content in contents if content.digest in stored]
+    found = [(c, *stored[c.digest]) for c in contents if c.digest in stored and not c.vacant]
     if found:
         said = []
         for content, name, other, is_whole in found[:SHOWN]:

@@ -70,10 +70,10 @@ def contents_of(inputs: Sequence[Input], stored: Sequence[Header] = ()) -> list[
         # Of a short file the digest is known; it is read again where it may begin with another one.
         shorter = [] if of.digest in known else sizes[: bisect_left(sizes, of.stamp.bytes)]
         if of.digest and not shorter:
-            return Content(of.shown, of.digest, of.stamp.bytes)
+            return Content(of.shown, of.digest, of.stamp.bytes, vacant=of.vacant)
         digest, _, starts = _core.file_digest(of.at, shorter)
         refuse_changed(Path(of.at), of.shown, of.stamp)
-        return Content(of.shown, digest, of.stamp.bytes, tuple(starmap(Start, starts)))
+        return Content(of.shown, digest, of.stamp.bytes, tuple(starmap(Start, starts)), of.vacant)
 
     with ThreadPoolExecutor(max(1, min(4, len(inputs)))) as pool:
         return list(pool.map(content, inputs))

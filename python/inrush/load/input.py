@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
+from inrush.border.table import Written
 from inrush.engines.base.loading import Loading, base_type
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
@@ -40,7 +41,12 @@ FEW = 100
 
 
 #: Types of numbers that no column of inrush's own has.
-NUMBERS = ("numeric", "decimal", "dec", "fixed", "number", "hugeint", "uhugeint", "decimal32", "decimal64", "decimal128", "decimal256")  # fmt: skip
+NUMBERS = (
+    "numeric", "decimal", "dec", "fixed", "number", "money", "smallmoney", "hugeint", "uhugeint", "tinyint", "utinyint", "smallint",
+    "usmallint", "mediumint", "int", "integer", "uinteger", "bigint", "ubigint", "double", "double precision", "float", "real",
+    "decimal32", "decimal64", "decimal128", "decimal256", "int128", "int256", "uint128", "uint256",
+)  # fmt: skip
+SIGNS = re.compile(r"\b(unsigned|signed|zerofill)\b\s*|\s+(?:unsigned|signed|zerofill)\b")
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
@@ -56,6 +62,8 @@ class Input(NamedTuple):
     digest: str = ""
     #: It was looked at closely; one that was not is like another that was.
     looked: bool = True
+    #: It has no rows.
+    vacant: bool = False
 
 
 def open_inputs(
@@ -110,6 +118,10 @@ def open_inputs(
         if is_plain:
             looked.append(found[-1])
     inputs = with_all_members(with_vacant(found))
+    if inputs[0].sniffed.format not in TEXT_FORMATS and said.written:
+        raise UsageError(
+            f"{inputs[0].shown}: is Parquet, and --{next(iter(said.written))} is of texts; leave it out"
+        )
     kind = _kind(inputs[0].sniffed)
     for other in inputs:
         if other.looked and _kind(other.sniffed) != kind:
@@ -134,7 +146,9 @@ def with_vacant(found: Sequence[Input | Vacant]) -> list[Input]:
     if full is None:
         raise next(one.why for one in found if isinstance(one, Vacant))
     return [
-        one if isinstance(one, Input) else Input(one.shown, one.at, full.sniffed, one.stamp, looked=False)
+        one
+        if isinstance(one, Input)
+        else Input(one.shown, one.at, full.sniffed, one.stamp, looked=False, vacant=True)
         for one in found
     ]
 
@@ -287,9 +301,33 @@ def limits_of(
     return limits
 
 
-def numbers_of(table: Table) -> tuple[str, ...]:
-    """Columns whose values go in as texts and are numbers to the server. Pure."""
-    return tuple(c.name for c in table.columns if c.type == "text" and base_type(c.declared) in NUMBERS)
+def as_declared(table: Table, loading: Loading) -> Table:
+    """A table that is still to be made, with columns of types of the database read as of one that is there. Pure."""
+
+    def read(column: Column) -> Column:
+        meanings = loading.column_types.get(base_type(column.declared), ()) if column.declared else ()
+        return replace(column, type=meanings[0]) if meanings and column.type not in meanings else column
+
+    return replace(table, columns=tuple(map(read, table.columns)))
+
+
+def numbers_of(table: Table, found: Sequence[Chosen], written: Written, loading: Loading) -> tuple[str, ...]:
+    """Columns whose values go in as texts and are numbers to the server, where these have marks of their own. Pure.
+
+    found: the columns of the files. Raises UsageError for values that look like numbers, of a type that may be one or not.
+    """
+    if not {"decimal", "thousands"} & set(written):
+        return ()
+    looks = {c.name for c in found if c.type in ("i32", "i64", "u64", "f64")}
+    as_text = [c for c in table.columns if c.type == "text" and loading.is_as_text(c.declared)]
+    numbers = [c.name for c in as_text if SIGNS.sub("", base_type(c.declared)).strip() in NUMBERS]
+    unknown = [f"{c.name} ({c.declared})" for c in as_text if c.name in looks and c.name not in numbers]
+    if unknown:
+        raise UsageError(
+            f"table {table.name}: values of {', '.join(unknown)} look like numbers, and whether that type is one is not known: "
+            "--decimal and --thousands do not say how they are read; load such a table without them"
+        )
+    return tuple(numbers)
 
 
 def looked_at(inputs: Sequence[Input]) -> list[Input]:

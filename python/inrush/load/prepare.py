@@ -65,6 +65,7 @@ def prepare(
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
+    asked = create.asked_of(call, shards.loading)
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
     if inputs[0].sniffed.format in TEXT_FORMATS:
@@ -89,7 +90,12 @@ def prepare(
         required=there.required,
         limits=limits_of(there.described, table, shards.loading),
         times=there.times,
-        number_texts=numbers_of(table),
+        number_texts=numbers_of(
+            table,
+            columns_of(looked_at(inputs), table.name, there.described, asked),
+            files[0]["written"],
+            shards.loading,
+        ),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",

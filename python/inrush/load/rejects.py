@@ -84,7 +84,9 @@ def merge_rejects(own: Path) -> Path | None:
 
 def notes_of(path: Path) -> list[dict[str, Any]]:
     """Rows that a server refused: `Note` in rust/load/src/client/refused.rs, in the order of their file, each once."""
-    read = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.endswith("}")]
+    # One that a kill cut is of no chunk that was sent again.
+    whole = (line for line in path.read_bytes().split(b"\n") if line.endswith(b"}"))
+    read = [json.loads(line) for line in whole]
     return [note for _, note in sorted({note["row"]: note for note in read}.items())]
 
 

@@ -106,6 +106,8 @@ def spooled(name: str, spool: Path, encoding: str = "") -> Path:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     packing = packing_of(head)
     refuse_misnamed(path, head, packing)
+    if encoding and head.startswith(OF_PARQUET):
+        raise UsageError(f"{path}: --encoding is of texts, and this is Parquet; leave it out")
     if packing is None and not encoding:
         return path
     # By what it holds: another file may have its name, size and time.

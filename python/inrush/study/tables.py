@@ -202,9 +202,8 @@ def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> Fil
     allowed = ("paths", "format", "header", "reject_limit", "required", "times", *WRITTEN)
     fields = node.fields(allowed, required=("paths", "format"))
     # A key of theirs that is wrong is none.
-    written = {
-        name: found for name in WRITTEN if name in fields and (found := as_written(name, fields[name]))
-    }
+    marks = {name: as_written(name, fields[name]) for name in WRITTEN if name in fields}
+    written = {name: found for name, found in marks.items() if found is not None}
     readers: dict[str, Reader] = {
         "paths": lambda paths: paths.texts(at_least=1),
         "format": word(FORMATS, "format"),

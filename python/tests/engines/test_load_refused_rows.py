@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 import random
 import subprocess
 import sys
@@ -87,7 +88,6 @@ def test_rows_refused_by_one_shard_alone_are_in_no_sum(
         "into": postgresql.url,
         "shards": tuple(workers),
         "key": ("id",),
-        "chunk_rows": 1_000,
     }
     done = run(call(table, [file], connections=2, verify=True, **words), tmp_path / "loads")
     assert (done.rows_stored, done.rejected, done.verdict) == (ROWS - 25, 25, "proven"), done.why
@@ -97,27 +97,59 @@ def test_rows_refused_by_one_shard_alone_are_in_no_sum(
     assert again.verdict == "proven", again.why
 
 
+def command(file: Path, here: Place, *words: str) -> list[str]:
+    return [
+        sys.executable, "-m", "inrush", "load", str(file), "--into", here.url, "--table", "t", "--chunk-rows", "500",
+        "--flush-rows", "1000", "--connections", "2", *words,
+    ]  # fmt: skip
+
+
+def with_bad_rows(here: Place, file: Path, rows: int, bad: set[int]) -> None:
+    here.ask("CREATE TABLE t (id int PRIMARY KEY, v int CHECK (v >= 0), name text)")
+    file.write_text("id,v,name\n" + "".join(f"{n},{-1 if n in bad else n},x{n}\n" for n in range(rows)))
+
+
+def rejected_lines(results: Path) -> list[int]:
+    [rejects] = results.rglob("rejected.csv")
+    with rejects.open(newline="") as lines:
+        return sorted(int(row["line"]) - 2 for row in csv.DictReader(lines))
+
+
+def test_two_commands_of_one_import_store_each_row_once_and_reject_each_once(
+    here: Place, tmp_path: Path
+) -> None:
+    draw = random.Random(11)
+    rows, bad = 30_000, set(draw.sample(range(30_000), 60))
+    file = tmp_path / "a.csv"
+    with_bad_rows(here, file, rows, bad)
+    environment = {**os.environ, "INRUSH_RESULTS": str(tmp_path / "results")}
+    both = [
+        subprocess.Popen(
+            command(file, here), env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(2)
+    ]
+    said = [process.communicate(timeout=120) for process in both]
+    assert here.rows() == rows - len(bad), said
+    last = subprocess.run(command(file, here), env=environment, capture_output=True, text=True, timeout=120)
+    assert "proven" in last.stdout and last.returncode == 1, (said, last.stdout, last.stderr)
+    assert rejected_lines(tmp_path / "results") == sorted(bad)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("attempt", range(3))
 def test_killed_anywhere_every_row_is_stored_once_or_rejected_once(
     here: Place, tmp_path: Path, attempt: int
 ) -> None:
-    here.ask("CREATE TABLE t (id int PRIMARY KEY, v int CHECK (v >= 0), name text)")
     draw = random.Random(attempt)
     rows, bad = 60_000, set(draw.sample(range(60_000), 300))
     file = tmp_path / "a.csv"
-    file.write_text("id,v,name\n" + "".join(f"{n},{-1 if n in bad else n},x{n}\n" for n in range(rows)))
-    command = [
-        sys.executable, "-m", "inrush", "load", str(file), "--into", here.url, "--table", "t", "--chunk-rows", "500",
-        "--flush-rows", "1000", "--connections", "2",
-    ]  # fmt: skip
-    import os
-
+    with_bad_rows(here, file, rows, bad)
     environment = {**os.environ, "INRUSH_RESULTS": str(tmp_path / "results")}
     killed = 0
     while killed < 7:
         process = subprocess.Popen(
-            command,
+            command(file, here),
             env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -129,13 +161,10 @@ def test_killed_anywhere_every_row_is_stored_once_or_rejected_once(
         os.killpg(process.pid, 9)
         process.wait()
         killed += 1
-    last = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300)
+    last = subprocess.run(command(file, here), env=environment, capture_output=True, text=True, timeout=300)
     assert last.returncode == 1, last.stderr
     assert "proven" in last.stdout, last.stdout
     stored = {int(row[0]) for row in here.ask("SELECT id FROM t")}
     assert here.rows() == rows - 300 and stored == set(range(rows)) - bad
-    [rejects] = (tmp_path / "results").rglob("rejected.csv")
-    with rejects.open(newline="") as lines:
-        said = [int(row["line"]) - 2 for row in csv.DictReader(lines)]
-    assert sorted(said) == sorted(bad)
+    assert rejected_lines(tmp_path / "results") == sorted(bad)
     assert killed >= 2

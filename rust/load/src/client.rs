@@ -243,7 +243,10 @@ impl Shared {
     fn add_reached(&self, file: &ClientFile, reached: &Reached) {
         self.rows_before.fetch_add(reached.after.stored.saturating_sub(reached.refused), Relaxed);
         self.rejected.fetch_add(reached.after.rejected.saturating_add(reached.refused), Relaxed);
-        self.add_sums(&reached.sums);
+        // Of a file without a whole chunk there are none.
+        if reached.chunk > 0 {
+            self.add_sums(&reached.sums);
+        }
         self.bytes_before.fetch_add(file.bytes_until(reached.after.offset), Relaxed);
     }
 
@@ -285,10 +288,11 @@ fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -
         let read = send_file(shared, (at, &table), schema, &mut wire, &mut bucket, event_sender)?;
         if shared.plan.file_by_file {
             let sent_ns = monotonic_ns();
-            all_stored(shared, schema, &mut wire, event_sender)?;
+            let refused = all_stored(shared, schema, &mut wire, event_sender)?;
             event_sender.send(json!({
                 "event": "file", "number": file.number, "reader": reader, "start_ns": start_ns, "sent_ns": sent_ns,
-                "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows, "rejected": read.rejected,
+                "end_ns": monotonic_ns(), "bytes": read.bytes, "rows": read.rows.saturating_sub(refused),
+                "rejected": read.rejected + refused,
             }));
         }
         shared.files_done.fetch_add(1, Relaxed);
@@ -300,28 +304,33 @@ fn read_files(shared: &Arc<Shared>, reader: usize, event_sender: &EventSender) -
     Ok(())
 }
 
-/// Waits until all that was sent is stored; chunks with rows that a server refuses come again without them.
+/// Waits until all that was sent is stored; chunks with rows that a server refuses come again without them. Gives how many.
 fn all_stored(
     shared: &Shared,
     schema: &SchemaRef,
     wire: &mut Wire,
     event_sender: &EventSender,
-) -> Result<(), Error> {
+) -> Result<u64, Error> {
+    let mut refused = 0;
     while !wire.stored(event_sender)? {
-        send_without_refused(shared, schema, wire)?;
+        refused += send_without_refused(shared, schema, wire)?;
     }
-    Ok(())
+    Ok(refused)
 }
 
-fn send_without_refused(shared: &Shared, schema: &SchemaRef, wire: &mut Wire) -> Result<(), Error> {
+/// Gives how many rows were refused.
+fn send_without_refused(shared: &Shared, schema: &SchemaRef, wire: &mut Wire) -> Result<u64, Error> {
+    let mut refused = 0;
     for (chunk, rows) in wire.refused() {
         let file = &shared.plan.files[chunk.at];
         let table = file.reads(shared.plan.table_of(file)?);
         // Its rows are read once more.
         file.check()?;
-        let count = rows.rows.len() as u64;
+        let before = chunk.head.rows;
         let (chunk, batch) = chunk.without(&table, shared.plan.chunk_rows, rows)?;
         file.check()?;
+        let count = before.saturating_sub(chunk.head.rows);
+        refused += count;
         shared.add_rejected(count)?;
         shared.rows_sent.fetch_sub(count, Relaxed);
         let (mut sums, mut body) = (Checksums::new(&shared.plan.items, &batch)?, Vec::new());
@@ -330,7 +339,7 @@ fn send_without_refused(shared: &Shared, schema: &SchemaRef, wire: &mut Wire) ->
         let head = ChunkHead { sums: sums.text(), ..chunk.head };
         wire.send(&body, UnderWay { head, ..chunk })?;
     }
-    Ok(())
+    Ok(refused)
 }
 
 /// Columns as they travel: by what they mean, whatever an engine makes of them.
@@ -409,12 +418,13 @@ fn send_file(
         encode(batch_sent, schema, &mut body);
         sums.clear();
         sums.add(batch_sent);
-        let (last, refused) = (count == 0, left_out.len() as u64);
+        let last = count == 0;
         let head =
-            ChunkHead { file: file.number, chunk, rows: sent, after, last, sums: sums.text(), refused };
+            ChunkHead { file: file.number, chunk, rows: sent, after, last, sums: sums.text(), left_out };
         shared.rows_sent.fetch_add(sent, Relaxed);
-        wire.send(&body, UnderWay { at, before, read: count as u32, left_out, bytes: read, head })?;
-        send_without_refused(shared, schema, wire)?;
+        wire.send(&body, UnderWay { at, before, read: count as u32, bytes: read, head })?;
+        let refused = send_without_refused(shared, schema, wire)?;
+        (sum.rows, sum.rejected) = (sum.rows.saturating_sub(refused), sum.rejected + refused);
         if last {
             return Ok(sum);
         }

@@ -32,13 +32,13 @@ pub struct ChunkHead {
     /// Sums of its rows, as `Checksums::text` has them; empty where none are made.
     #[serde(default)]
     pub sums: String,
-    /// Rows between `after` and the chunk before that are not in it, because a server refused them.
+    /// Rows that were read for it and are not in it, because a server refused them: their places, in order.
     #[serde(default)]
-    pub refused: u64,
+    pub left_out: Vec<u32>,
 }
 
-/// Rows of a chunk that a server refuses, by their places in it, each with its reason. Nothing of it is acknowledged until it
-/// comes without them.
+/// Rows of a chunk that a server refuses, by their places in it as it was read, each with its reason. Nothing of it is
+/// acknowledged until it comes without them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refused {
     pub file: u32,
@@ -246,7 +246,7 @@ mod tests {
             after: Position::default(),
             last: true,
             sums: String::new(),
-            refused: 0,
+            left_out: Vec::new(),
         };
         let mut wire = Vec::new();
         send_message(&mut wire, &Message::End).unwrap();
@@ -269,7 +269,7 @@ mod tests {
             after: Position::default(),
             last: true,
             sums: String::new(),
-            refused: 0,
+            left_out: Vec::new(),
         };
         for spare in [&b""[..], b"12", b"what was there before"] {
             let mut wire = Vec::new();

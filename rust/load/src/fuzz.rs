@@ -98,7 +98,7 @@ fn head(chunk: u64) -> ChunkHead {
         after: Position::default(),
         last: false,
         sums: SUMS.into(),
-        refused: 0,
+        left_out: vec![7],
     }
 }
 

@@ -14,7 +14,7 @@ use super::ipc;
 use super::listeners::{Listeners, Reply};
 use super::plan::ImportPlan;
 use super::queue::{Queue, Size};
-use super::shard::{Lines, Part, Pending};
+use super::shard::{Again, Lines, Part, Pending};
 use inrush_engines::engine::arrow;
 use inrush_engines::engine::shared::clear;
 use inrush_rows::lock::Unpoisoned;
@@ -116,18 +116,17 @@ impl Placer {
     ) -> io::Result<()> {
         let ack = Ack { file: head.file, chunk: head.chunk, rows: head.rows, of_others: 0 };
         let chunk = match self.seen.lock().unpoisoned().entry((head.file, head.chunk)) {
-            Entry::Occupied(mut earlier) => match earlier.get().without_refused(ack, replies) {
-                Some(again) => {
+            Entry::Occupied(mut earlier) => match earlier.get().again(ack, &head.left_out, replies) {
+                Again::Stored(again) => {
                     earlier.insert(Arc::new(again));
                     earlier.get().clone()
                 }
-                None => {
-                    earlier.get().sent_again(replies);
-                    return Ok(());
-                }
+                Again::Answered => return Ok(()),
+                Again::Other => return Err(self.failed(&other_rows(head))),
             },
             Entry::Vacant(free) => {
-                free.insert(Arc::new(Pending::new(ack, parts.len(), replies.clone()))).clone()
+                let new = Pending::new(ack, &head.left_out, parts.len(), replies.clone());
+                free.insert(Arc::new(new)).clone()
             }
         };
         for (k, ((rows, known), writers)) in parts.into_iter().zip(&self.known).zip(queues).enumerate() {
@@ -143,7 +142,7 @@ impl Placer {
                 if (after.offset, after.stored) != (head.after.offset, head.after.stored) {
                     return Err(self.failed(&cut_elsewhere(head)));
                 }
-                if *refused > head.refused {
+                if *refused > head.left_out.len() as u64 {
                     return Err(self.failed(&lacks_rows(head, *refused)));
                 }
                 part.stored(true);
@@ -178,6 +177,15 @@ fn lacks_rows(head: &ChunkHead, refused: u64) -> String {
     format!(
         "chunk {} of file {} is stored without {refused} rows that the server refused, and which ones is not known here any \
          more: go on where the load was begun, with its results; `inrush load --again` begins anew",
+        head.chunk,
+        u64::from(head.file) + 1
+    )
+}
+
+/// Two clients of one import, each with notes of its own.
+fn other_rows(head: &ChunkHead) -> String {
+    format!(
+        "chunk {} of file {} came without rows that another command stored: let one command load these files at a time",
         head.chunk,
         u64::from(head.file) + 1
     )

@@ -30,6 +30,16 @@ pub struct ImportPlan {
 }
 
 impl ImportPlan {
+    /// Whether another command's plan stores the same rows in the same places: how many may be refused is no part of that.
+    pub fn is_alike(&self, other: &ImportPlan) -> bool {
+        let bare = |plan: &ImportPlan| {
+            let mut plan = plan.clone();
+            plan.shards.iter_mut().chain(&mut plan.replicas).for_each(|shard| shard.refused_most = 0);
+            plan
+        };
+        bare(self) == bare(other)
+    }
+
     /// Why there can be no such import; `None` where there can.
     pub fn problem(&self) -> Option<String> {
         let (partitions, copies) = (self.shards.len(), self.replicas.len());

@@ -17,45 +17,34 @@ pub fn is_final(outcome: Outcome, why: &str) -> bool {
 
 /// Whether the server refused a row for its values: another row may be taken. `why` is as of `is_final`.
 pub fn is_of_a_row(why: &str) -> bool {
-    OF_A_ROW.iter().any(|code| why.contains(code))
+    let mut codes = why.split('(').skip(1).map(|rest| rest.split([')', ',']).next().unwrap_or_default());
+    codes.any(is_code_of_a_row) || WORDS_OF_A_ROW.iter().any(|words| why.contains(words))
 }
 
-/// What each engine writes of a row that it refuses.
-const OF_A_ROW: [&str; 32] = [
-    // PostgreSQL: values (class 22) and constraints (class 23), what a trigger raises, an index row that is too long.
-    "(220",
-    "(22P",
-    "(230",
-    "(235",
-    "(23P",
-    "(P0001)",
-    "(54000)",
-    // MySQL, MariaDB: keys, NULL, references, checks, ranges, lengths, texts, times, partitions, JSON, what a trigger raises.
-    "(1062,",
-    "(1048,",
-    "(1451,",
-    "(1452,",
-    "(3819,",
-    "(4025,",
-    "(1264,",
-    "(1406,",
-    "(1366,",
-    "(1292,",
-    "(1265,",
-    "(1526,",
-    "(3140,",
-    "(1644,",
-    "(1690,",
-    "(1367,",
-    "(1416,",
-    // DuckDB, SQLite.
+/// PostgreSQL's five letters: values (class 22), constraints (23), what a trigger raises, an index row that is too long. MySQL's and
+/// MariaDB's four digits: keys, NULL, references, checks, ranges, lengths, texts, times, partitions, JSON, what a trigger raises.
+fn is_code_of_a_row(code: &str) -> bool {
+    const MYSQL: [&str; 17] = [
+        "1062", "1048", "1451", "1452", "3819", "4025", "1264", "1406", "1366", "1292", "1265", "1526",
+        "3140", "1644", "1690", "1367", "1416",
+    ];
+    let is_sqlstate = code.len() == 5 && code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase());
+    let of_class = code.starts_with("22") || code.starts_with("23") || ["P0001", "54000"].contains(&code);
+    (is_sqlstate && of_class) || MYSQL.contains(&code)
+}
+
+/// DuckDB's and SQLite's.
+const WORDS_OF_A_ROW: [&str; 11] = [
     "Constraint Error",
     "Conversion Error",
     "Out of Range Error",
-    "UNIQUE constraint failed",
-    "NOT NULL constraint failed",
-    "CHECK constraint failed",
-    "FOREIGN KEY constraint failed",
+    "constraint failed",
+    "constraint violation",
+    "Duplicate key",
+    "violates unique constraint",
+    "violates foreign key constraint",
+    "violates primary key constraint",
+    "Could not convert",
     "datatype mismatch",
 ];
 
@@ -159,6 +148,7 @@ mod tests {
             "invalid input syntax for type numeric: \"x\" (22P02)",
             "value too long for type character varying(3) (22001)",
             "Duplicate entry '0' for key 'PRIMARY' (1062, 23000)",
+            "Duplicate entry '7' for key 't.PRIMARY' (1062)",
             "Incorrect string value: '\\xF0' for column 'a' at row 1 (1366, HY000)",
             "UNIQUE constraint failed: t.id",
             "Constraint Error: Duplicate key \"id: 0\" violates primary key constraint",
@@ -185,7 +175,7 @@ mod tests {
             after: Position { stored, line, ..Position::default() },
             last: false,
             sums: String::new(),
-            refused: 0,
+            left_out: Vec::new(),
         };
         let (one, two) = (head(0, 0, 10, 11), head(0, 1, 20, 21));
         let other = head(3, 0, 10, 11);

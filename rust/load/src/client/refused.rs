@@ -4,8 +4,10 @@
 //! others nothing is decided, and they are sent whole again.
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::AsRawFd;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -21,9 +23,8 @@ pub struct UnderWay {
     /// Place of its file in the plan.
     pub at: usize,
     pub before: Position,
-    /// Rows that were read for it, and the places of those that are not in it.
+    /// Rows that were read for it; `head` has the places of those that are not in it.
     pub read: u32,
-    pub left_out: Vec<u32>,
     /// Of the file, behind it.
     pub bytes: u64,
     pub head: ChunkHead,
@@ -39,6 +40,15 @@ struct Note {
     row: u64,
     /// As a reject file has it.
     text: String,
+    /// The process that wrote it.
+    by: u32,
+}
+
+impl Note {
+    /// By a process that is still there, and is not this one.
+    fn is_of_another(&self) -> bool {
+        self.by != std::process::id() && Path::new(&format!("/proc/{}", self.by)).exists()
+    }
 }
 
 /// The places of noted rows by chunk.
@@ -49,22 +59,32 @@ impl Noted {
     /// What is noted of the chunks that shards have; all else is struck out.
     pub fn of_stored(reject_path: &str, reached: Option<&Reached>) -> Result<Noted, Error> {
         let path = path_of(reject_path);
-        let text = match fs::read_to_string(&path) {
-            Ok(text) => text,
+        let failed = |e| Error::io(&path, e);
+        let mut file = match OpenOptions::new().read(true).write(true).open(&path) {
+            Ok(file) => file,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Noted::default()),
-            Err(e) => return Err(Error::io(&path, e)),
+            Err(e) => return Err(failed(e)),
         };
+        locked(&file).map_err(failed)?;
+        let mut text = Vec::new();
+        file.read_to_end(&mut text).map_err(failed)?;
         let is_stored =
             |chunk: u64| reached.is_some_and(|r| chunk < r.chunk || r.done || r.lacking.contains(&chunk));
         // A line that a kill cut is of no chunk that was sent.
-        let read = text.lines().filter_map(|line| serde_json::from_str::<Note>(line).ok());
-        let kept: Vec<Note> = read.filter(|note| is_stored(note.chunk)).collect();
-        let unfinished = format!("{path}.part");
-        fs::write(&unfinished, lines(&kept)).map_err(|e| Error::io(&unfinished, e))?;
-        fs::rename(&unfinished, &path).map_err(|e| Error::io(&path, e))?;
+        let read = text.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice::<Note>(line).ok());
+        // Another command of this import may be at work: what it has noted is its own.
+        let kept: Vec<Note> = read.filter(|note| is_stored(note.chunk) || note.is_of_another()).collect();
+        let left = lines(&kept);
+        file.seek(io::SeekFrom::Start(0)).map_err(failed)?;
+        file.write_all(left.as_bytes()).map_err(failed)?;
+        file.set_len(left.len() as u64).map_err(failed)?;
         let mut noted = Noted::default();
-        kept.iter().for_each(|note| noted.0.entry(note.chunk).or_default().push(note.place));
-        noted.0.values_mut().for_each(|places| places.sort_unstable());
+        let own = kept.iter().filter(|note| is_stored(note.chunk));
+        own.for_each(|note| noted.0.entry(note.chunk).or_default().push(note.place));
+        for places in noted.0.values_mut() {
+            places.sort_unstable();
+            places.dedup();
+        }
         Ok(noted)
     }
 
@@ -82,25 +102,22 @@ impl UnderWay {
         chunk_rows: usize,
         refused: Refused,
     ) -> Result<(UnderWay, Columns), Error> {
-        let mut sent = (0..self.read).filter(|place| self.left_out.binary_search(place).is_err());
-        let mut taken = 0;
-        let mut rows = BTreeMap::new();
-        for (place, why) in refused.rows {
-            // They are in order, and each is one of those that were sent.
-            let Some(of_read) = sent.nth((place as usize).saturating_sub(taken)) else { break };
-            taken = place as usize + 1;
-            rows.insert(of_read, why);
+        // A server may say anything: only rows that are in it are left out.
+        let is_in = |place: &u32| *place < self.read && self.head.left_out.binary_search(place).is_err();
+        let rows: BTreeMap<u32, String> =
+            refused.rows.into_iter().filter(|(place, _)| is_in(place)).collect();
+        if rows.is_empty() {
+            return Err(Error::Plan("the load server refused rows that were not sent".into()));
         }
         let reject_path = reject_path(table);
         let (batch, notes) = self.read_again(&unrejecting(table), chunk_rows, &rows)?;
         append(&path_of(&reject_path), &notes)?;
-        let mut left_out = self.left_out;
+        let mut left_out = self.head.left_out.clone();
         left_out.extend(rows.keys());
         left_out.sort_unstable();
         let batch = without(&batch, &left_out);
-        let (rows, refused) = (batch.rows as u64, left_out.len() as u64);
-        let head = ChunkHead { rows, refused, ..self.head };
-        Ok((UnderWay { left_out, head, ..self }, batch))
+        let head = ChunkHead { rows: batch.rows as u64, left_out, ..self.head };
+        Ok((UnderWay { head, ..self }, batch))
     }
 
     /// All rows of the chunk, and a note of those that are refused.
@@ -129,6 +146,7 @@ impl UnderWay {
                     place,
                     row: self.before.stored + u64::from(place),
                     text: String::from_utf8_lossy(&text).into_owned(),
+                    by: std::process::id(),
                 });
             }
         }
@@ -173,15 +191,26 @@ fn lines(notes: &[Note]) -> String {
 fn append(path: &str, notes: &[Note]) -> Result<(), Error> {
     let failed = |e| Error::io(path, e);
     let mut file = OpenOptions::new().create(true).append(true).open(path).map_err(failed)?;
+    locked(&file).map_err(failed)?;
     file.write_all(lines(notes).as_bytes()).map_err(failed)
+}
+
+/// Until it is closed, no other process writes to it.
+fn locked(file: &File) -> io::Result<()> {
+    // SAFETY: the descriptor is open as long as `file` is.
+    match unsafe { libc::flock(file.as_raw_fd(), libc::LOCK_EX) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     fn note(chunk: u64, place: u32) -> Note {
-        Note { chunk, place, row: 0, text: "a,1,,why,\"x\ny\"\n".into() }
+        Note { chunk, place, row: 0, text: "a,1,,why,\"x\u{2028}\ny\"\n".into(), by: 0 }
     }
 
     #[test]
@@ -193,7 +222,9 @@ mod tests {
         assert!(open(None).take(0).is_empty());
         append(&path, &[note(0, 7), note(2, 5), note(2, 1)]).unwrap();
         append(&path, &[note(1, 3), note(4, 0)]).unwrap();
-        fs::write(&path, fs::read_to_string(&path).unwrap() + "{\"chunk\":4,\"pla").unwrap();
+        // Cut within a character.
+        fs::write(&path, [&fs::read(&path).unwrap()[..], b"{\"chunk\":4,\"text\":\"\xe2\x80"].concat())
+            .unwrap();
         let reached = Reached {
             file: 0,
             chunk: 1,
@@ -206,7 +237,16 @@ mod tests {
         let mut noted = open(Some(&reached));
         assert_eq!([0, 1, 2, 4].map(|chunk| noted.take(chunk)), [vec![7], vec![], vec![1, 5], vec![]]);
         assert_eq!(fs::read_to_string(&path).unwrap().lines().count(), 3, "the others are struck out");
-        assert!(open(None).take(0).is_empty());
-        assert_eq!(fs::read_to_string(&path).unwrap(), "", "nothing of the import is stored");
+        // The parent of this process is at work too, and this process itself begins anew.
+        let parent = Note { by: std::os::unix::process::parent_id(), ..note(5, 1) };
+        let own = Note { by: std::process::id(), ..note(6, 1) };
+        append(&path, &[parent, own]).unwrap();
+        let mut noted = open(None);
+        assert!(noted.take(0).is_empty() && noted.take(5).is_empty());
+        assert_eq!(
+            fs::read_to_string(&path).unwrap().lines().count(),
+            1,
+            "what another one noted is its own"
+        );
     }
 }

@@ -26,7 +26,7 @@ impl Server {
         let mut imports = self.imports.lock().unpoisoned();
         loop {
             match (imports.get_mut(name), &plan) {
-                (Some(Entry::Open { import, .. }), Some(plan)) if import.placer.plan != *plan => {
+                (Some(Entry::Open { import, .. }), Some(plan)) if !import.placer.plan.is_alike(plan) => {
                     return Err(format!(
                         "import {name} is being loaded with other options; wait for its end"
                     ));

@@ -119,8 +119,12 @@ impl Writer<'_> {
                     let found = self.leave_stored(&mut todo)?;
                     stored.others.extend(found.into_iter().filter(|_| !are_ours));
                     if todo.len() == before {
-                        match self.without_refused(&mut todo, &why, event_sender) {
-                            Ok(refused) => {
+                        match self.refused_of(&todo, &why, event_sender) {
+                            Ok(mut refused) => {
+                                // What another load server stored meanwhile refuses the same rows.
+                                let lines = self.shard.lines()?;
+                                refused.retain(|chunk, _| !lines.contains_key(chunk));
+                                todo.retain(|part| !refused.contains_key(&chunk_of(part)));
                                 stored.refused.extend(refused);
                                 until = Instant::now() + patience;
                             }
@@ -317,10 +321,10 @@ impl Writer<'_> {
     fn lines(&self, parts: &[&Part]) -> String {
         let ledger = &self.shard.plan.ledger;
         let values = parts.iter().map(|part| {
-            let ChunkHead { file, chunk, last, after, sums, refused, .. } = &part.head;
+            let ChunkHead { file, chunk, last, after, sums, left_out, .. } = &part.head;
             let mut after = serde_json::to_value(after).expect("a position is numbers");
-            if *refused > 0 {
-                after["refused"] = (*refused).into();
+            if !left_out.is_empty() {
+                after["refused"] = left_out.len().into();
             }
             // A client's text: nothing but figures gets into a statement.
             let figure = |c: char| c.is_ascii_digit() || c == ' ' || c == '-';

@@ -155,7 +155,7 @@ impl FileRows {
             Reader::Arrow(Box::new(ArrowFiles::new(layout)))
         } else {
             let of_table = |problem| Error::Plan(format!("table {}: source.{problem}", table.name));
-            let mut dialect = Dialect::new(format, written).map_err(of_table)?;
+            let mut dialect = Dialect::new(format, written).and_then(Dialect::checked).map_err(of_table)?;
             dialect.keys = specs.iter().map(|c| c.name.clone()).collect();
             Reader::Text(Box::new(TextFiles::new(layout, dialect, *header, line_limit_bytes)))
         };

@@ -20,12 +20,12 @@ enum Undo {
 }
 
 impl Writer<'_> {
-    /// Takes the parts with refused rows away from `todo`, and gives these rows. why: the server's words for all of them.
+    /// The refused rows of these parts. why: the server's words for all of them.
     ///
     /// `Refused` where no row is refused for itself, the plan does not want to know which, or the engine has no transactions.
-    pub(super) fn without_refused(
+    pub(super) fn refused_of(
         &mut self,
-        todo: &mut Vec<&Part>,
+        todo: &[&Part],
         why: &str,
         event_sender: &EventSender,
     ) -> Result<Refused, Missed> {
@@ -41,7 +41,7 @@ impl Writer<'_> {
             }
         };
         let mut refused = Refused::new();
-        for part in todo.iter() {
+        for part in todo {
             let rows = self.refused_rows(part, &mut undo, event_sender)?;
             if !rows.is_empty() {
                 refused.insert(chunk_of(part), rows);
@@ -52,7 +52,6 @@ impl Writer<'_> {
         if refused.is_empty() {
             return Err(Missed::Refused(why.to_owned()));
         }
-        todo.retain(|part| !refused.contains_key(&chunk_of(part)));
         Ok(refused)
     }
 

@@ -7,8 +7,8 @@ use crate::plan::Written;
 pub struct Dialect {
     pub delimiter: u8,
     pub quoting: Quoting,
-    /// Of `Quoting::Quotes`; 0: no field is quoted.
-    pub quote: u8,
+    /// Of `Quoting::Quotes`; `None`: no field is quoted.
+    pub quote: Option<u8>,
     pub escape: Option<u8>,
     /// An unquoted field equal to this is null.
     pub null: Vec<u8>,
@@ -48,7 +48,7 @@ impl Dialect {
         Some(Self {
             delimiter,
             quoting,
-            quote: b'"',
+            quote: Some(b'"'),
             escape: None,
             null: null.into(),
             comment: 0,
@@ -64,11 +64,18 @@ impl Dialect {
             .ok_or_else(|| format!("format is `{format}`; it is one of csv, tsv, mysql, ndjson, arrow"))?;
         let or = |text: &Option<String>, usual: u8| text.as_ref().map_or(Ok(usual), |text| mark(text));
         let quote = match written.quote.as_deref() {
-            Some("") => 0,
-            _ => or(&written.quote, usual.quote)?,
+            None => usual.quote,
+            Some("") => None,
+            Some(text) => Some(mark(text)?),
         };
+        let own = [&written.delimiter, &written.null, &written.decimal, &written.thousands];
+        if usual.quoting == Quoting::Json && own.iter().any(|text| text.is_some()) {
+            return Err(
+                "of JSON lines delimiter, null, decimal and thousands are JSON's own; leave them out".into(),
+            );
+        }
         let delimiter = or(&written.delimiter, usual.delimiter)?;
-        if written.delimiter.is_some() && [quote, b'\\'].contains(&delimiter) {
+        if written.delimiter.is_some() && (Some(delimiter) == quote || delimiter == b'\\') {
             return Err(format!("delimiter is {:?}; it is no quote and no backslash", delimiter as char));
         }
         let decimal = or(&written.decimal, b'.')?;
@@ -76,13 +83,25 @@ impl Dialect {
         Ok(Self {
             delimiter,
             quote,
-            escape: written.escape.as_deref().map(mark).transpose()?.filter(|escape| *escape != quote),
+            escape: written.escape.as_deref().map(mark).transpose()?.filter(|escape| Some(*escape) != quote),
             null: written.null.clone().map_or(usual.null, String::into_bytes),
             comment: or(&written.comment, 0)?,
             skip: written.skip,
             marks: (decimal != b'.' || !thousands.is_empty()).then_some(Marks { decimal, thousands }),
             ..usual
         })
+    }
+
+    /// Errors: what has two meanings in a file.
+    pub fn checked(self) -> Result<Self, String> {
+        let decimal = self.marks.as_ref().map(|marks| marks.decimal);
+        if decimal == Some(self.delimiter) {
+            let mark = self.delimiter as char;
+            return Err(format!(
+                "decimal is {mark:?}, and so is delimiter; give the one that is between fields"
+            ));
+        }
+        Ok(self)
     }
 
     /// The first bytes are a line that is no record.

@@ -78,16 +78,18 @@ impl FastPath {
         };
         let cells: Vec<Cell> = order.iter().map(cell).collect();
         let lists = cells.iter().any(|c| c.ty.is_list());
+        let quote = dialect.quote.unwrap_or(b'"');
         // A null that could be a number or holds what ends a field is found by the full parser alone.
         let odd_null = dialect.null.first().is_some_and(|b| !b.is_ascii_alphabetic() && *b != b'\\')
-            || dialect.null.iter().any(|b| [dialect.delimiter, dialect.quote, b'\r', b'\n', 0].contains(b));
+            || dialect.null.iter().any(|b| [dialect.delimiter, quote, b'\r', b'\n', 0].contains(b));
         let odd_delimiter =
             dialect.delimiter.is_ascii_alphanumeric() || b"+-.: \0".contains(&dialect.delimiter);
         let turned =
             order.iter().flatten().any(|at| matches!(layout.times[*at], Some(TimeForm::Dmy | TimeForm::Mdy)));
         // Bytes have escapes in most rows.
         let bytes = order.iter().flatten().any(|at| layout.bytes[*at]);
-        let odd_quotes = dialect.quote == 0 || dialect.escape.is_some() || dialect.quoting == Quoting::Json;
+        let odd_quotes =
+            dialect.quote.is_none() || dialect.escape.is_some() || dialect.quoting == Quoting::Json;
         if bytes || lists || odd_null || odd_delimiter || turned || odd_quotes || dialect.marks.is_some() {
             return None;
         }
@@ -95,9 +97,9 @@ impl FastPath {
         Some(FastPath {
             cells,
             delimiter: dialect.delimiter,
-            special: if quotes { dialect.quote } else { b'\\' },
+            special: if quotes { quote } else { b'\\' },
             quotes,
-            quote: dialect.quote,
+            quote,
             comment: dialect.comment,
             null: dialect.null.clone(),
             day: DayOfLast::default(),

@@ -53,7 +53,7 @@ fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Fiel
     let Dialect { delimiter, quote, .. } = *d;
     let mut stray = Stray::None;
     loop {
-        let field = if bytes.get(at) == Some(&quote) {
+        let field = if bytes.get(at).is_some_and(|byte| Some(*byte) == quote) {
             let Some((field, breaks)) = quoted_field(d, bytes, at + 1) else {
                 return if last { broken(bytes, Reason::UnbalancedQuote) } else { Split::More };
             };
@@ -80,7 +80,7 @@ fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Fiel
                 return match first_line(bytes).or(last.then_some(bytes.len())) {
                     Some(len) => {
                         // An odd number of quotes cannot all be pairs.
-                        let odd = bytes[..len].iter().filter(|b| **b == quote).count() % 2 == 1;
+                        let odd = bytes[..len].iter().filter(|b| Some(**b) == quote).count() % 2 == 1;
                         let reason = if odd { Reason::UnbalancedQuote } else { Reason::TextAfterQuote };
                         Split::Broken { len, reason }
                     }
@@ -105,8 +105,9 @@ fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Fiel
 /// The field that opened before `start`, up to its closing quote, and the line breaks in it.
 fn quoted_field(d: &Dialect, bytes: &[u8], start: usize) -> Option<(Field, u64)> {
     let (mut at, mut breaks, mut escaped) = (start, 0, false);
+    let quote = d.quote?;
     loop {
-        at = find(bytes, at, [d.quote, b'\n', d.escape.unwrap_or(d.quote)]);
+        at = find(bytes, at, [quote, b'\n', d.escape.unwrap_or(quote)]);
         match bytes.get(at)? {
             b'\n' => breaks += 1,
             byte if d.escape == Some(*byte) => {
@@ -114,7 +115,7 @@ fn quoted_field(d: &Dialect, bytes: &[u8], start: usize) -> Option<(Field, u64)>
                 escaped = true;
                 at += 1;
             }
-            _ if bytes.get(at + 1) == Some(&d.quote) => {
+            _ if bytes.get(at + 1) == Some(&quote) => {
                 escaped = true;
                 at += 1;
             }
@@ -137,11 +138,11 @@ enum Stray {
 }
 
 /// End of an unquoted field, and the quotes in it.
-fn plain_end(delimiter: u8, quote: u8, bytes: &[u8], start: usize) -> (usize, Stray) {
+fn plain_end(delimiter: u8, quote: Option<u8>, bytes: &[u8], start: usize) -> (usize, Stray) {
     let (mut at, mut stray) = (start, Stray::None);
     loop {
-        at = find(bytes, at, [delimiter, b'\n', quote]);
-        if bytes.get(at) != Some(&quote) {
+        at = find(bytes, at, [delimiter, b'\n', quote.unwrap_or(delimiter)]);
+        if bytes.get(at).is_none_or(|byte| Some(*byte) != quote) {
             return (at, stray);
         }
         let blank = bytes[start..at].iter().all(|b| b" \t".contains(b));
@@ -239,7 +240,7 @@ pub fn unescaped<'a>(d: &Dialect, record: &'a [u8], field: Field, scratch: &'a m
         Quoting::Quotes => {
             let mut rest = raw.iter();
             while let Some(byte) = rest.next() {
-                let is_mark = *byte == d.quote || Some(*byte) == d.escape;
+                let is_mark = [d.quote, d.escape].contains(&Some(*byte));
                 scratch.push(if is_mark { *rest.next().unwrap_or(byte) } else { *byte });
             }
         }
@@ -333,13 +334,13 @@ mod tests {
 
     #[test]
     fn a_quote_of_its_own_and_an_escape_stand_for_themselves_elsewhere() {
-        let d = Dialect { quote: b'\'', escape: Some(b'\\'), ..csv() };
+        let d = Dialect { quote: Some(b'\''), escape: Some(b'\\'), ..csv() };
         let (split, fields) = texts(&d, b"'it\\'s, ''\\\\','a\\\nb',\"x\\\"\n", false);
         assert_eq!(fields, ["it's, '\\", "a\nb", "\"x\\\""]);
         assert_eq!(split, Split::Record { len: 26, lines: 2 });
         let unended = texts(&d, b"'a\\'\nb\n", false).0;
         assert_eq!(unended, Split::Broken { len: 5, reason: Reason::UnbalancedQuote });
-        let none = Dialect { quote: 0, ..csv() };
+        let none = Dialect { quote: None, ..csv() };
         assert_eq!(texts(&none, b"\"a,b\"\n", false).1, ["\"a", "b\""]);
     }
 

@@ -44,9 +44,22 @@ pub fn find(head: &Head, said: Option<&str>, written: &Written) -> Result<(&'sta
     let delimiter = match written.delimiter {
         Some(_) => of_csv.delimiter,
         None => {
+            // What has another meaning in this file stands between no fields.
+            let marks = of_csv.marks.as_ref();
+            let decimal = marks.map(|m| m.decimal);
+            let thousands = marks.and_then(|m| m.thousands.first().copied());
+            let taken = [of_csv.quote, of_csv.escape, Some(of_csv.comment), decimal, thousands];
             let even = |d: &u8| evenness(head, &Dialect { delimiter: *d, ..of_csv.clone() });
+            let free = || DELIMITERS.into_iter().filter(|d| !taken.contains(&Some(*d)));
             // `max_by_key` takes the last of several.
-            DELIMITERS.into_iter().rev().max_by_key(even).expect("there are four")
+            let best = free().rev().max_by_key(even).unwrap_or(b',');
+            let of_one_column = even(&best).1 == 0;
+            // A tab would say that the format is another one.
+            if of_one_column {
+                free().find(|d| *d != b'\t').unwrap_or(best)
+            } else {
+                best
+            }
         }
     };
     let format = match said {
@@ -105,7 +118,9 @@ fn of_records<T>(head: &Head, dialect: &Dialect, mut of: impl FnMut(&[u8], &[Fie
 /// (records with the most frequent number of fields above one that have no quote inside a field, those that have one too, that
 /// number): of `1,"a;b;c"` the quotes say that `;` is none.
 fn evenness(head: &Head, dialect: &Dialect) -> (usize, usize, usize) {
-    let is_odd = |record: &[u8], f: &Field| !f.quoted && record[f.start..f.end].contains(&dialect.quote);
+    let is_odd = |record: &[u8], f: &Field| {
+        !f.quoted && record[f.start..f.end].iter().any(|b| Some(*b) == dialect.quote)
+    };
     let found = of_records(head, dialect, |record, fields| {
         (fields.len(), fields.iter().any(|field| is_odd(record, field)))
     });

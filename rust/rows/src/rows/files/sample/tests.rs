@@ -15,6 +15,10 @@ fn found(text: &[u8], said: &Said, rows: u64) -> Result<Sample, String> {
     }
 }
 
+fn found_with(text: &[u8], said: &Said) -> Result<Sample, String> {
+    found(text, said, 10)
+}
+
 fn of(text: &str) -> Sample {
     found(text.as_bytes(), &Said::default(), 1_000).unwrap()
 }
@@ -191,6 +195,15 @@ fn a_file_is_looked_at_as_it_is_said_to_be_written() {
         kinds(&with("v;w\n31.01.2026;x\n", comma()).columns[0])[0].0 >= kind_of(b"2026-01-31"),
         "a date is one"
     );
+    let bare = with("1;2,5\n2;3,5\n", comma());
+    assert_eq!((bare.delimiter, bare.columns.len()), (Some(';'), 2), "a comma is in numbers here");
+    let one = with("v\n1,5\n2,5\n", comma());
+    assert_eq!(
+        (one.format, one.columns.len(), kinds(&one.columns[0])),
+        ("csv", 1, kinds(&pointed.columns[1]))
+    );
+    let json = Said { written: Written { null: mark("NA"), ..Written::default() }, ..Said::default() };
+    assert!(found_with(b"{\"a\": 1}\n", &json).unwrap_err().contains("JSON's own"));
     let notes = Written { comment: mark("#"), skip: 1, ..Written::default() };
     let found = with("made by \"x\n# a\nid,n\n# b\n1,x\n", notes);
     assert_eq!((found.header, found.rows), (true, 1));
