@@ -136,7 +136,7 @@ class FileSource:
     paths: tuple[str, ...]
     format: str  # csv, tsv, mysql, ndjson, parquet
     header: bool = True
-    #: How rows are written where that is not usual for the format; names and values of `border.Written`.
+    #: How rows are written where that is not usual for the format; names and values of `border.WrittenAs`.
     written: Mapping[str, str | int] = field(default_factory=dict)
     reject_limit: int = 1000
     #: Columns that may not be null, beside those of the table's identity.

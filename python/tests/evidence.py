@@ -7,13 +7,13 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from inrush.study.said import Said
+from inrush.study.said import TextSaid
 from inrush.study.sniff import evidence_of as evidence_of_column
 from inrush.study.sniff import look_at
 from inrush.study.value_types import Evidence, Seen, TextKind
 
 #: One column, whatever stands in it.
-ONE_COLUMN = Said(False, ("v",), "mysql")
+ONE_COLUMN = TextSaid(False, ("v",), "mysql")
 
 
 def evidence_of(values: Sequence[str]) -> Evidence:

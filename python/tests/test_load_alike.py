@@ -12,7 +12,7 @@ import pytest
 from inrush.errors import UsageError
 from inrush.load.input import LOOK_ROWS, looked_at, open_inputs
 from inrush.study.chosen import AS_FOUND, choose_columns
-from inrush.study.said import NOTHING_SAID, Said
+from inrush.study.said import NOTHING_SAID, TextSaid
 
 #: Values by what they are taken for; those of one line are easily taken for each other.
 VALUES = (
@@ -30,7 +30,7 @@ WORDS = ("", "NA", "NULL", "-", "\\N", "None", "null", "N/A")
 FILES = 6
 
 
-def made(folder: Path, of: random.Random) -> tuple[list[str], Said]:
+def made(folder: Path, of: random.Random) -> tuple[list[str], TextSaid]:
     """Files of one table; now and then one is written in another way."""
     folder.mkdir()
     columns, header = of.randint(1, 3), of.random() < 0.5
@@ -48,7 +48,7 @@ def made(folder: Path, of: random.Random) -> tuple[list[str], Said]:
         path = folder / f"{n}.txt"
         path.write_bytes("".join(by.join(quoted(row, by, of)) + end for row in rows).encode())
         names.append(str(path))
-    said = Said(header, (), None) if of.random() < 0.2 else NOTHING_SAID
+    said = TextSaid(header, (), None) if of.random() < 0.2 else NOTHING_SAID
     return names, said
 
 
@@ -57,7 +57,7 @@ def quoted(row: Sequence[str], delimiter: str, of: random.Random) -> list[str]:
     return [f'"{v}"' if '"' not in v and (delimiter in v or always) else v for v in row]
 
 
-def read(names: list[str], folder: Path, said: Said, few: int) -> Any:
+def read(names: list[str], folder: Path, said: TextSaid, few: int) -> Any:
     """How each file is read, and the types of the columns; or what is refused."""
     try:
         inputs = open_inputs(names, folder / "spool", LOOK_ROWS, said, few)
@@ -69,7 +69,7 @@ def read(names: list[str], folder: Path, said: Said, few: int) -> Any:
         ]
     except UsageError as refused:
         types = str(refused)
-    each = [(i.sniffed.null, i.sniffed.delimiter, i.sniffed.format, i.sniffed.header) for i in inputs]
+    each = [(i.sniffed.written, i.sniffed.format, i.sniffed.header) for i in inputs]
     return each, types
 
 

@@ -168,7 +168,7 @@ def test_a_shard_that_refuses_rows_ends_a_load_with_hashing_threads(tmp_path: Pa
         with sqlite3.connect(tmp_path / f"{name}.db") as made:
             made.execute("CREATE TABLE t (id BIGINT NOT NULL, name TEXT NOT NULL CHECK (name <> 'name 5'))")
     shards = tuple(f"sqlite:///{tmp_path}/{name}.db" for name in "ab")
-    how = {"chunk_rows": 50, "flush_rows": 50, "parallel": 3, "hash_threads": 2}
+    how = {"chunk_rows": 50, "flush_rows": 50, "parallel": 3, "hash_threads": 2, "reject_limit": 0}
     call = Call(files_in(tmp_path), "t", shards=shards, key=("id",), patience_s=1.0, **how)  # type: ignore[arg-type]
     with pytest.raises((CoreError, TargetError), match="CHECK"):
         load(call, tmp_path / "loads", lambda _: None, lambda _: None)

@@ -40,7 +40,12 @@ def test_every_option_has_a_decision() -> None:
 
 
 def test_options_that_are_compared_are_those_that_a_test_below_refuses() -> None:
-    assert {name for name, part in PARTS.items() if part is OptionEffect.COMPARED} == {"dates", "key", "rule"}
+    assert {name for name, part in PARTS.items() if part is OptionEffect.COMPARED} == {
+        "dates",
+        "key",
+        "rule",
+        "written",
+    }
 
 
 @pytest.mark.parametrize(("words", "was"), [("mdy", "dmy"), ("day=mdy", "dmy"), ("text", "dmy")])
@@ -84,6 +89,17 @@ def test_files_are_read_as_the_import_was_begun_in_whatever_order_they_are_given
     assert (first["path"], first["written"]) == ("new.csv", FILE["written"])
     assert second == other
     assert reading.files_as_begun(now, (1, 0), reading.begun_with(own, stored=False)) == tuple(now)
+
+
+def test_other_marks_are_refused_by_name_and_those_of_its_begin_are_none() -> None:
+    own = begun()
+    now = [{**FILE, "written": {"delimiter": ";", "decimal": ","}}]
+    as_begun = reading.files_as_begun(now, (0,), own)
+    reading.refuse_other_marks(["delimiter"], now, as_begun, own)
+    with pytest.raises(UsageError, match=r"--decimal: import .* was begun without it.*--again"):
+        reading.refuse_other_marks(["delimiter", "decimal"], now, as_begun, own)
+    with pytest.raises(UsageError, match=r"--null: import .* was begun with NA"):
+        reading.refuse_other_marks(["null"], now, as_begun, own)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ def rows(path: Path, *lines: str) -> Path:
 
 
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
-def test_a_key_that_is_there_twice_ends_the_load_at_once_and_promises_nothing(
+def test_a_key_that_is_there_twice_ends_a_load_without_rejects_at_once_and_promises_nothing(
     engine: str, tmp_path: Path
 ) -> None:
     place = tmp_path / f"t.{engine}"
@@ -45,7 +45,7 @@ def test_a_key_that_is_there_twice_ends_the_load_at_once_and_promises_nothing(
     began = time.monotonic()
     with pytest.raises(InrushError) as failed:
         load(
-            Call((str(file),), "t", into=f"{engine}://{place}", chunk_rows=30),
+            Call((str(file),), "t", into=f"{engine}://{place}", chunk_rows=30, reject_limit=0),
             tmp_path / "loads",
             silent,
             silent,

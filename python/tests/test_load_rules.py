@@ -176,7 +176,7 @@ def test_what_a_type_rounded_is_counted_and_more_than_that_is_different() -> Non
 
 
 def test_another_spelling_is_counted_and_the_same_proven() -> None:
-    weak = {"v": "numeric(10,2) is stored in another spelling"}
+    weak = {"v": "numeric(10,2) is stored in another spelling, or rounded"}
     assert judge(replace(GOOD, weak=weak)).verdict == "proven"
     said = judge(replace(GOOD, weak=weak, found=[("the table", [*SUMS[:2], 1, *SUMS[3:]])]))
     assert (said.verdict, said.columns["v"]) == ("counted", f"not compared: {weak['v']}"), said.why

@@ -18,7 +18,7 @@ from inrush.plan.plan import plan_study
 from inrush.study.chosen import choose_columns, lines
 from inrush.study.new import batches_of, write_new
 from inrush.study.reading import load_study
-from inrush.study.said import Said
+from inrush.study.said import TextSaid
 from inrush.study.sniff import sniff
 from inrush.study.value_types import choose
 from tests.evidence import evidence_of
@@ -87,7 +87,7 @@ def test_the_delimiter_and_the_header_are_found(delimiter: str, header: bool, tm
     text = "\n".join(delimiter.join(f'"{f}"' if delimiter in f else f for f in row) for row in rows)
     found = sniff(written(tmp_path, text))
     usual = "\t" if found.format == "tsv" else ","
-    assert (found.delimiter or usual, found.header) == (delimiter, header)
+    assert (found.written.get("delimiter", usual), found.header) == (delimiter, header)
     assert [c.name for c in found.columns] == (["id", "name", "when"] if header else ["c01", "c02", "c03"])
 
 
@@ -99,7 +99,7 @@ def test_quotes_line_breaks_and_the_word_for_null_are_understood(tmp_path: Path)
         writer.writerows([[i, 'a "quoted",\ntext', "NA" if i % 3 == 0 else i * 0.5] for i in range(30)])
     found = sniff(path)
     assert types(path) == {"id": "i32", "said": "text", "delay": "f64"}
-    assert found.null == "NA"
+    assert found.written == {"null": "NA"}
     assert [c.nulls for c in found.columns] == [0, 0, 10]
     assert (found.rows, found.complete) == (30, True)
 
@@ -117,7 +117,7 @@ def test_rows_that_the_core_would_reject_decide_on_nothing(tmp_path: Path) -> No
 def test_mysql_text_is_known_by_its_null(tmp_path: Path) -> None:
     path = written(tmp_path, "1,\\N,2.5\n2,7,\\N\n")
     found = sniff(path)
-    assert (found.format, found.delimiter, found.header, found.null) == ("mysql", ",", False, None)
+    assert (found.format, found.written, found.header) == ("mysql", {"delimiter": ","}, False)
     assert types(path) == {"c01": "i32", "c02": "i32", "c03": "f64"}
     assert sniff(written(tmp_path, "id\tv\n1\t\\N\n", "t.tsv")).format == "tsv"
 
@@ -127,7 +127,7 @@ def test_backslashes_that_mysql_never_writes_stand_for_themselves(late: int, tmp
     """late: rows before the one with such a backslash."""
     rows = [f"{i},a,\\N\n" for i in range(late)] + ["1,C:\\temp\\new1,\\N\n", "2,D:\\x,5\n"]
     found = sniff(written(tmp_path, "".join(rows)))
-    assert (found.format, found.null, found.escaped) == ("csv", "\\N", "")
+    assert (found.format, found.written, found.escaped) == ("csv", {"null": "\\N"}, "")
     of_mysql = sniff(written(tmp_path, "1,C:\\\\temp,\\N\n2,a\\,b,5\n", "m.csv"))
     assert (of_mysql.format, of_mysql.escaped) == ("mysql", "C:\\\\temp")
 
@@ -141,7 +141,7 @@ def test_a_format_in_which_backslashes_escape_is_named(text: str, whose: str, tm
     assert line.startswith(f"read as {whose} text") and "temp`" in line and "--format csv" in line
     plain = sniff(written(tmp_path, text.replace("\\", "/").replace("/N", "\\N"), "b.csv"))
     assert not [one for one in lines(choose_columns([plain]), [plain], ["b"]) if "backslash" in one]
-    said = sniff(written(tmp_path, text * 3, "c.csv"), said=Said(format=found.format))
+    said = sniff(written(tmp_path, text * 3, "c.csv"), said=TextSaid(format=found.format))
     assert said.escaped == "", "the command line has named the format"
 
 

@@ -19,7 +19,7 @@ from inrush.load.call import Call
 from inrush.load.run import Loaded, load
 from inrush.study.chosen import choose_columns, lines
 from inrush.study.new import write_new
-from inrush.study.said import Said
+from inrush.study.said import TextSaid
 from inrush.study.sniff import look_at, sniff
 from inrush.study.value_types import KINDS, NULL_WORDS, QUOTED
 
@@ -63,7 +63,7 @@ def test_words_for_null_are_texts_where_quotes_stand_around_them_and_nowhere_els
         file.write_bytes(
             "".join(line + end for line in [*written, *[delimiter.join("z" * len(names))] * 250]).encode()
         )
-        [looked] = look_at([str(file)], len(rows), Said(True, (), "csv"), False)
+        [looked] = look_at([str(file)], len(rows), TextSaid(True, (), "csv"), False)
     assert looked is not None and looked.sample is not None
     for at, column in enumerate(json.loads(looked.sample)["columns"]):
         words = Counter(

@@ -144,10 +144,10 @@ def test_a_decimal_comma_that_makes_a_column_text_is_said(tmp_path: Path) -> Non
     columns = choose_columns([seen])
     assert [c.type for c in columns] == ["text"] * 5
     assert lines(columns, [seen], ["a.csv"]) == [
-        "column v: looks like a decimal comma (first: line 2, '2,5'); stored as text",
-        "column money: looks like a decimal comma (first: line 2, '1.234,50'); stored as text",
+        "column v: looks like a decimal comma (first: line 2, '2,5'); stored as text, or as numbers by --decimal ,",
+        "column money: looks like a decimal comma (first: line 2, '1.234,50'); stored as text, or as numbers by --decimal ,",
         "column mixed: 1 of 3 values is no whole number (first: line 4, '2,5'), which looks like a decimal comma; stored as text",
-        "column note: looks like a decimal comma (first: line 2, '-0,5'); stored as text",
+        "column note: looks like a decimal comma (first: line 2, '-0,5'); stored as text, or as numbers by --decimal ,",
     ]
 
 

@@ -94,7 +94,7 @@ class GeneratedRows(TypedDict):
     events: NotRequired[RowEvents]
 
 
-class Written(TypedDict, total=False):
+class WrittenAs(TypedDict, total=False):
     """How a text file writes its rows, where that is not usual for its format."""
 
     delimiter: str
@@ -114,7 +114,7 @@ class FileRows(TypedDict):
     paths: Sequence[str]
     format: str
     header: bool
-    written: NotRequired[Written]
+    written: NotRequired[WrittenAs]
     reject_path: str
     reject_limit: int
     required: NotRequired[Sequence[str]]

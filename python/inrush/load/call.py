@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from inrush.border.load import Rule
-from inrush.border.table import Written
+from inrush.border.table import WrittenAs
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Call:
     columns: str | None = None
     #: Of text files, where their first lines do not report: csv, tsv or mysql.
     format: str | None = None
-    #: How the rows of text files are written, where their first lines do not say it: `Written`.
-    written: Written = field(default_factory=Written)
+    #: How the rows of text files are written, where their first lines do not say it: `WrittenAs`.
+    written: WrittenAs = field(default_factory=WrittenAs)
     #: Of text files that are not UTF-8.
     encoding: str = ""
     #: Column of a new table -> its type.

@@ -112,10 +112,16 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
     shown, rejected = first_reasons(rejects, SHOWN) if rejects is not None else ([], 0)
     said = f"{rows:,} row{'s' * (rows != 1)} would be stored"
     found.append(said + (f", {rejected:,} rejected:" if rejected else ", none rejected"))
+    places = {one.at: one.shown for one in inputs if one.at != one.shown}
+    for at, name_shown in places.items():  # what was unpacked is gone by then
+        shown = [line.replace(at, name_shown, 1) for line in shown]
     found += shown
     if rejected > len(shown):
         found.append(f"and {rejected - len(shown):,} more")
-    found.append("nothing was changed: this was --dry-run")
+    found.append(
+        "nothing was changed: this was --dry-run; what the server would refuse (keys, checks) and files that are stored already are "
+        "not looked at"
+    )
     return Outlook(tuple(found), rows, rejected)
 
 

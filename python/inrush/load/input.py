@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
-from inrush.border.table import Written
+from inrush.border.table import WrittenAs
 from inrush.engines.base.loading import Loading, base_type
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
@@ -29,7 +29,7 @@ from inrush.study.chosen import (
 from inrush.study.files import arrow_stream
 from inrush.study.formats import JSON_LINES, TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names
-from inrush.study.said import NOTHING_SAID, Said
+from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.sniff import Empty, look_at, sniff, sniffed
 from inrush.study.value_types import Evidence
 from inrush.workload import LOGICAL_TYPES, Column, Table
@@ -70,7 +70,7 @@ def open_inputs(
     names: Sequence[str],
     spool: Path,
     sample_rows: int = SAMPLE_ROWS,
-    said: Said = NOTHING_SAID,
+    said: TextSaid = NOTHING_SAID,
     few: int = FEW,
     encoding: str = "",
 ) -> list[Input]:
@@ -311,7 +311,9 @@ def as_declared(table: Table, loading: Loading) -> Table:
     return replace(table, columns=tuple(map(read, table.columns)))
 
 
-def numbers_of(table: Table, found: Sequence[Chosen], written: Written, loading: Loading) -> tuple[str, ...]:
+def numbers_of(
+    table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading
+) -> tuple[str, ...]:
     """Columns whose values go in as texts and are numbers to the server, where these have marks of their own. Pure.
 
     found: the columns of the files. Raises UsageError for values that look like numbers, of a type that may be one or not.

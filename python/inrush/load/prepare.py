@@ -68,6 +68,7 @@ def prepare(
     asked = create.asked_of(call, shards.loading)
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
+    reading.refuse_other_marks([*call.written], documents, files, there.as_begun)
     if inputs[0].sniffed.format in TEXT_FORMATS:
         why = inputs[0].sniffed.no_header or "the import was begun so"
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))

@@ -341,7 +341,7 @@ def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str
         elif ROUNDED_FLOAT.match(kind):
             found[column] = f"{kind} rounds"
         elif loading.is_as_text(kind):
-            found[column] = f"{kind} is stored in another spelling"
+            found[column] = f"{kind} is stored in another spelling, or rounded"
     return found
 
 

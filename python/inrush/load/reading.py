@@ -6,7 +6,7 @@ The same import given again with other options would go on in another reading, a
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 from typing import Any, Literal
@@ -40,7 +40,7 @@ PARTS: Mapping[str, OptionEffect] = {
     "key": OptionEffect.COMPARED, "rule": OptionEffect.COMPARED, "dates": OptionEffect.COMPARED,
     # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
     "create": OptionEffect.NOTED, "strict": OptionEffect.NOTED, "header": OptionEffect.NOTED, "columns": OptionEffect.NOTED, "format": OptionEffect.NOTED,
-    "written": OptionEffect.NOTED, "types": OptionEffect.NOTED,
+    "written": OptionEffect.COMPARED, "types": OptionEffect.NOTED,
     # Its content is what was made of it.
     "encoding": OptionEffect.NAMES,
     "chunk_rows": OptionEffect.NOTED,
@@ -92,6 +92,20 @@ def files_as_begun(files: Sequence[TextFile], numbers: Sequence[int], begun: Hea
     if len(noted) == 1:
         return tuple({**file, **noted[0]} for file in files)
     return tuple({**file, **noted[number]} for number, file in zip(numbers, files, strict=True))
+
+
+def refuse_other_marks(
+    said: Collection[str], files: Sequence[TextFile], as_begun: Sequence[TextFile], begun: Header
+) -> None:
+    """Raises UsageError where a command says how rows are written, and the import reads them otherwise. said: names of marks."""
+    for file, before in zip(files, as_begun, strict=True):
+        for name in said:
+            now, was = file["written"].get(name), before["written"].get(name)
+            if now != was:
+                raise UsageError(
+                    f"--{name}: import {begun.load}{date_of(begun)} was begun {f'with {was}' if was is not None else 'without it'}, and "
+                    f"goes on so; leave it out, or --again loads the files anew, behind what is there"
+                )
 
 
 def times_as_begun(

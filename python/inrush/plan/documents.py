@@ -266,7 +266,7 @@ def source_document(table: Table, order: str | None, rows: int) -> border.RowSou
         "paths": list(table.files.paths),
         "format": table.files.format,
         "header": table.files.header,
-        "written": cast(border.Written, dict(table.files.written)),
+        "written": cast(border.WrittenAs, dict(table.files.written)),
         "reject_path": f"reject-{table.name}.csv",
         "reject_limit": table.files.reject_limit,
     }

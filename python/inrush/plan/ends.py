@@ -56,7 +56,7 @@ class TextFile(TypedDict):
     path: str
     format: str
     header: bool
-    written: border.Written
+    written: border.WrittenAs
     #: How it was when its digest was taken. Without, as of an Arrow stream of our own, it may change.
     stamp: NotRequired[FileStamp]
     #: Of an Arrow stream: bytes of the file that it was made of, for each row.

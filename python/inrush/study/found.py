@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from inrush.border.table import Written
+from inrush.border.table import WrittenAs
 from inrush.errors import UsageError
 from inrush.study.formats import NAMED_FORMATS
 from inrush.study.value_types import Evidence
@@ -42,7 +42,7 @@ class Sniffed:
     format: str  # csv, tsv, mysql, ndjson, parquet
     header: bool
     #: What is not usual for the format.
-    written: Written
+    written: WrittenAs
     columns: tuple[Found, ...]
     #: Rows looked at (of Parquet, rows of the file); all of the file where there are fewer than SAMPLE_ROWS.
     rows: int

@@ -13,7 +13,7 @@ from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, 
 from inrush.study.epoch import epoch_of
 from inrush.study.formats import NAMED_FORMATS, TEXT_FORMATS
 from inrush.study.found import Sniffed
-from inrush.study.said import NOTHING_SAID, Said, shown_line
+from inrush.study.said import NOTHING_SAID, TextSaid, shown_line
 from inrush.study.sniff import sniff
 
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,47}\Z")
@@ -26,7 +26,7 @@ def write_new(
     folder: Path,
     asked: Asked = AS_FOUND,
     note: Callable[[str], None] = lambda line: None,
-    said: Said = NOTHING_SAID,
+    said: TextSaid = NOTHING_SAID,
 ) -> list[Path]:
     """Writes NAME-workload.toml and NAME.toml into `folder`; returns both.
 

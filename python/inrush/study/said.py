@@ -6,47 +6,57 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from inrush.border.table import Written
+from inrush.border.table import WrittenAs
 from inrush.errors import Problem, refuse
 from inrush.study.formats import DELIMITERS, JSON_LINES, TEXT_FORMATS
 
 
 @dataclass(frozen=True)
-class Said:
+class TextSaid:
     header: bool | None = None
     #: Of files without a header.
     columns: tuple[str, ...] = ()
     #: Of a text file: csv, tsv, mysql or ndjson.
     format: str | None = None
     #: Where it is otherwise than the first lines show.
-    written: Written = field(default_factory=Written)
+    written: WrittenAs = field(default_factory=WrittenAs)
 
 
-NOTHING_SAID = Said()
+NOTHING_SAID = TextSaid()
 #: Words for characters that a shell makes hard to write.
 WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "none": ""}
-#: What are single characters in `Written`.
+#: What are single characters in `WrittenAs`.
 MARKS = ("delimiter", "quote", "escape", "comment", "decimal")
-WRITTEN = tuple(Written.__annotations__)
+WRITTEN = tuple(WrittenAs.__annotations__)
 
 
-def written_as(**options: str | int | None) -> Written:
+def written_as(**options: str | int | None) -> WrittenAs:
     """Of the options that were given; words for characters become these."""
     given = {name: value for name, value in options.items() if value is not None and value != 0}
     spelled = {
         name: WORDS.get(value, value) if isinstance(value, str) and name != "null" else value
         for name, value in given.items()
     }
-    return cast(Written, spelled)
+    return cast(WrittenAs, spelled)
 
 
 def read_types(given: Sequence[str]) -> dict[str, str]:
     """`COLUMN=TYPE` each. Raises UsageError with all that are not."""
     pairs = [text.partition("=") for text in given]
+    names = [name.strip() for name, _, _ in pairs]
+    wrong = [pair for pair in pairs if not pair[0].strip() or not pair[2].strip()]
     refuse(
-        Problem.sentence(f"--type {''.join(pair)}: write COLUMN=TYPE, for instance price=numeric(10,2)")
-        for pair in pairs
-        if not pair[0].strip() or not pair[2].strip()
+        [
+            *(
+                Problem.sentence(f"--type {''.join(p)}: write COLUMN=TYPE, for instance price=numeric(10,2)")
+                for p in wrong
+            ),
+            *(
+                Problem.sentence(f"--type {name}=…: is given twice")
+                for name in dict.fromkeys(names)
+                if names.count(name) > 1
+            ),
+        ]
     )
     return {name.strip(): kind.strip() for name, _, kind in pairs}
 
@@ -55,13 +65,13 @@ def read_said(
     header: str | None,
     columns: str | None,
     format: str | None = None,
-    written: Mapping[str, Any] | Written | None = None,
-) -> Said:
+    written: Mapping[str, Any] | WrittenAs | None = None,
+) -> TextSaid:
     """`--header yes|no`, `--columns a,b,c`, `--format NAME` and how rows are written. Raises UsageError with all that is wrong."""
     names = tuple(name.strip() for name in columns.split(",")) if columns else ()
-    how = cast(Written, dict(written or {}))
+    how = cast(WrittenAs, dict(written or {}))
     refuse([*first_line_problems(header, names, format), *written_problems(how, format)])
-    return Said(None if header is None else header == "yes", names, format, how)
+    return TextSaid(None if header is None else header == "yes", names, format, how)
 
 
 def first_line_problems(header: str | None, names: Sequence[str], format: str | None) -> Iterator[Problem]:
@@ -80,7 +90,7 @@ def first_line_problems(header: str | None, names: Sequence[str], format: str | 
 
 
 def mark_problem(name: str, text: str) -> str:
-    """What is wrong with a text of `Written`; empty where nothing is."""
+    """What is wrong with a text of `WrittenAs`; empty where nothing is."""
     if name == "thousands" and (len(text) != 1 or text.isalnum()):
         return "write one character that is no letter and no digit"
     if name not in MARKS or (name == "quote" and not text):
@@ -88,7 +98,7 @@ def mark_problem(name: str, text: str) -> str:
     return "" if len(text) == 1 and text.isascii() and text not in "\r\n\0" else "write one ASCII character"
 
 
-def written_problems(written: Written, format: str | None) -> Iterator[Problem]:
+def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem]:
     texts = cast(Mapping[str, str], written)
     for name in (name for name in WRITTEN if name != "skip" and name in texts):
         if why := mark_problem(name, texts[name]):
@@ -112,7 +122,7 @@ def written_problems(written: Written, format: str | None) -> Iterator[Problem]:
             yield Problem.sentence(f"--{name}: JSON says it itself; leave it out")
 
 
-def shown_line(format: str, written: Written, encoding: str, header: bool, why: str) -> str:
+def shown_line(format: str, written: WrittenAs, encoding: str, header: bool, why: str) -> str:
     """One line on how files are read: what is not usual for their format, and whether line 1 is a header."""
     if format == JSON_LINES:
         first = ["JSON lines"]

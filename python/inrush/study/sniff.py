@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from inrush.border.table import Written
+from inrush.border.table import WrittenAs
 from inrush.errors import UsageError
 from inrush.study.formats import DELIMITERS, NAMED_FORMATS, usual_null
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
 from inrush.study.parquet import OF_PARQUET, sniff_parquet
-from inrush.study.said import NOTHING_SAID, Said
+from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.value_types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
 
 Doc = Mapping[str, Any]
@@ -36,7 +36,7 @@ class FileLook(NamedTuple):
     sample: str | None
 
 
-def look_at(paths: Sequence[str], sample_rows: int, said: Said, alike: bool) -> list[FileLook | str]:
+def look_at(paths: Sequence[str], sample_rows: int, said: TextSaid, alike: bool) -> list[FileLook | str]:
     """All of them at once; why, for one that cannot be read. alike: one stands for others."""
     from inrush import _core
 
@@ -45,7 +45,7 @@ def look_at(paths: Sequence[str], sample_rows: int, said: Said, alike: bool) -> 
     return [one if isinstance(one, str) else FileLook(*one) for one in found]
 
 
-def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: Said = NOTHING_SAID) -> Sniffed:
+def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: TextSaid = NOTHING_SAID) -> Sniffed:
     """sample_rows: that decide on types. Raises UsageError for files that cannot be read, are empty or have no columns."""
     if problem := not_a_file(path):
         raise UsageError(problem)
@@ -80,7 +80,7 @@ class Empty(UsageError):
     """A file without a row."""
 
 
-def sniffed(sample: Doc, shown: str, said: Said) -> Sniffed:
+def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
     """By what the core found. shown: the file's name. Raises UsageError for a file that it cannot read, Empty for one of no rows."""
     if "empty" in sample:
         raise Empty(f"{shown}: {sample['empty']}")
@@ -89,7 +89,7 @@ def sniffed(sample: Doc, shown: str, said: Said) -> Sniffed:
     kind, complete = str(sample["format"]), bool(sample["complete"])
     null = word_for_null(kind, sample["columns"], said.written.get("null"))
     columns = [found_column(column, null, complete) for column in sample["columns"]]
-    written = Written(**said.written)
+    written = WrittenAs(**said.written)
     for name, there, usual in (
         ("delimiter", sample["delimiter"], DELIMITERS[kind]),
         ("null", null, usual_null(kind)),

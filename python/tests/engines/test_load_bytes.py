@@ -150,7 +150,7 @@ def test_a_new_table_has_a_column_of_bytes_where_a_value_has_a_nul(place: Place,
 
 
 def test_lines_of_mysql_s_text_end_where_nothing_escapes_their_end(file: Path) -> None:
-    from inrush.study.said import Said
+    from inrush.study.said import TextSaid
 
-    seen = sniff(file, said=Said(header=False, format="mysql"))
+    seen = sniff(file, said=TextSaid(header=False, format="mysql"))
     assert seen.rows == len(values()) and [c.nul for c in seen.columns] == [False, True, True]

@@ -34,7 +34,7 @@ fn is_code_of_a_row(code: &str) -> bool {
 }
 
 /// DuckDB's and SQLite's.
-const WORDS_OF_A_ROW: [&str; 11] = [
+const WORDS_OF_A_ROW: [&str; 12] = [
     "Constraint Error",
     "Conversion Error",
     "Out of Range Error",
@@ -45,6 +45,7 @@ const WORDS_OF_A_ROW: [&str; 11] = [
     "violates foreign key constraint",
     "violates primary key constraint",
     "Could not convert",
+    "type mismatch in AppendDataChunk",
     "datatype mismatch",
 ];
 

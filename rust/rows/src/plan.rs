@@ -40,7 +40,7 @@ pub use table::{
     ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, NotFinite, OrderPlan, PinnedPlan, RatesPlan,
     RowSource, TablePlan, TimeForm,
 };
-pub use written::Written;
+pub use written::WrittenAs;
 
 /// A plan of any other version is refused. `python/inrush/border/plan.py` has the same number.
 pub const PLAN_VERSION: u32 = 1;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use inrush_rows::plan::{ColumnPlan, LogicalType, RowSource, TablePlan, Written};
+use inrush_rows::plan::{ColumnPlan, LogicalType, RowSource, TablePlan, WrittenAs};
 use inrush_rows::rows::files::{FileRows, Position};
 use inrush_rows::rows::{Columns, Value};
 use tempfile::TempDir;
@@ -194,7 +194,7 @@ pub fn table(
             paths: paths.iter().map(|p| p.display().to_string()).collect(),
             format: format.into(),
             header: false,
-            written: Written { null: null.map(str::to_string), ..Written::default() },
+            written: WrittenAs { null: null.map(str::to_string), ..WrittenAs::default() },
             reject_path: dir.path().join("rejects.csv").display().to_string(),
             reject_limit: 1_000_000,
             required: required.iter().map(|c| c.to_string()).collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::written::Written;
+use super::written::WrittenAs;
 use super::GenPlan;
 use crate::types::LogicalType;
 
@@ -78,8 +78,8 @@ pub enum RowSource {
         paths: Vec<String>,
         format: String,
         header: bool,
-        #[serde(default, skip_serializing_if = "Written::is_usual")]
-        written: Written,
+        #[serde(default, skip_serializing_if = "WrittenAs::is_usual")]
+        written: WrittenAs,
         /// Rejected rows go here, with file, line and reason.
         reject_path: String,
         /// More rejected rows than this end the run.

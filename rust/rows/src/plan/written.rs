@@ -7,7 +7,7 @@ use super::segment::is_zero;
 /// Each is one ASCII character, but `null` and `thousands`, which are texts. Absent: as is usual.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Written {
+pub struct WrittenAs {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delimiter: Option<String>,
     /// A field without quotes that is this text has no value.
@@ -33,8 +33,8 @@ pub struct Written {
     pub thousands: Option<String>,
 }
 
-impl Written {
+impl WrittenAs {
     pub fn is_usual(&self) -> bool {
-        *self == Written::default()
+        *self == WrittenAs::default()
     }
 }

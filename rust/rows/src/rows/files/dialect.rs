@@ -1,7 +1,7 @@
 //! How a file writes its rows: what is usual for its format, and what is otherwise in this file.
 
 use super::parse::Marks;
-use crate::plan::Written;
+use crate::plan::WrittenAs;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dialect {
@@ -59,7 +59,7 @@ impl Dialect {
     }
 
     /// Errors: what cannot be written so, in words behind the name of the table or file.
-    pub fn new(format: &str, written: &Written) -> Result<Self, String> {
+    pub fn new(format: &str, written: &WrittenAs) -> Result<Self, String> {
         let usual = Dialect::usual(format)
             .ok_or_else(|| format!("format is `{format}`; it is one of csv, tsv, mysql, ndjson, arrow"))?;
         let or = |text: &Option<String>, usual: u8| text.as_ref().map_or(Ok(usual), |text| mark(text));

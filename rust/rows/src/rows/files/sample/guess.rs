@@ -3,7 +3,7 @@
 use super::super::dialect::Dialect;
 use super::super::json;
 use super::super::split::{split, unescaped, Around, Field, Split};
-use crate::plan::Written;
+use crate::plan::WrittenAs;
 
 /// Records that decide.
 const RECORDS: usize = 200;
@@ -29,7 +29,7 @@ pub struct Record {
 
 /// Format by its name, and how it is split. written: what is said of it; a quote or an escape says that it is CSV. Errors: what
 /// cannot be written so.
-pub fn find(head: &Head, said: Option<&str>, written: &Written) -> Result<(&'static str, Dialect), String> {
+pub fn find(head: &Head, said: Option<&str>, written: &WrittenAs) -> Result<(&'static str, Dialect), String> {
     let of_csv = Dialect::new("csv", written)?;
     let said = said.or_else(|| (written.quote.is_some() || written.escape.is_some()).then_some("csv"));
     let is_json = || is_object(head, &of_csv);
@@ -54,6 +54,9 @@ pub fn find(head: &Head, said: Option<&str>, written: &Written) -> Result<(&'sta
             // `max_by_key` takes the last of several.
             let best = free().rev().max_by_key(even).unwrap_or(b',');
             let of_one_column = even(&best).1 == 0;
+            if of_one_column {
+                all_apart_by(head, &of_csv, &taken)?;
+            }
             // A tab would say that the format is another one.
             if of_one_column {
                 free().find(|d| *d != b'\t').unwrap_or(best)
@@ -68,6 +71,21 @@ pub fn find(head: &Head, said: Option<&str>, written: &Written) -> Result<(&'sta
         None => format_of(head, delimiter),
     };
     Ok((format, Dialect { delimiter, ..Dialect::new(format, written)? }))
+}
+
+/// Errors: a mark of another meaning parts all lines into as many fields, and nothing else does.
+fn all_apart_by(head: &Head, dialect: &Dialect, taken: &[Option<u8>]) -> Result<(), String> {
+    for mark in DELIMITERS.into_iter().filter(|d| taken.contains(&Some(*d))) {
+        let own = Dialect { delimiter: mark, marks: None, ..dialect.clone() };
+        let lines = of_records(head, &own, |_, fields| fields.len());
+        if usual(lines.iter().copied()).is_some_and(|(count, number)| number > 1 && count == lines.len()) {
+            let mark = mark as char;
+            return Err(format!(
+                "its lines are apart by {mark:?}, and an option gives that another meaning; say what is between fields by --delimiter"
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The first line that is no comment is a JSON object.
@@ -203,7 +221,7 @@ mod tests {
 
     fn found(text: &str) -> (&'static str, char) {
         let head = Head { bytes: text.as_bytes(), cut: false, crlf: false };
-        let (format, dialect) = find(&head, None, &Written::default()).unwrap();
+        let (format, dialect) = find(&head, None, &WrittenAs::default()).unwrap();
         (format, dialect.delimiter as char)
     }
 

@@ -21,7 +21,7 @@ use super::split::{unescaped, Field, Split};
 use super::window::{names_of, other_than_text, WINDOW_BYTES};
 use super::LINE_LIMIT_BYTES;
 use crate::error::Error;
-use crate::plan::Written;
+use crate::plan::WrittenAs;
 
 use guess::{is_in_quotes, Escapes, Head};
 use header::FirstLine;
@@ -44,7 +44,7 @@ pub struct Said {
     pub columns: Vec<String>,
     pub format: Option<String>,
     #[serde(default)]
-    pub written: Written,
+    pub written: WrittenAs,
 }
 
 #[derive(Debug, Serialize)]

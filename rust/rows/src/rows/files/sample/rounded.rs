@@ -6,7 +6,7 @@ use super::super::dialect::Dialect;
 use super::kinds::keeps;
 use super::{each_row, unescaped, Window, LINE_LIMIT_BYTES};
 use crate::error::Error;
-use crate::plan::Written;
+use crate::plan::WrittenAs;
 
 /// How a file is read, and which of its columns are floats.
 #[derive(Debug, Clone, Deserialize)]
@@ -15,7 +15,7 @@ pub struct Floats {
     pub path: String,
     pub format: String,
     #[serde(default)]
-    pub written: Written,
+    pub written: WrittenAs,
     pub header: bool,
     /// Names of the fields of a row.
     pub fields: Vec<String>,

@@ -177,14 +177,14 @@ fn json_lines_have_the_members_of_all_objects_that_were_looked_at() {
 
 #[test]
 fn a_file_is_looked_at_as_it_is_said_to_be_written() {
-    let with = |text: &str, written: Written| {
+    let with = |text: &str, written: WrittenAs| {
         let said = Said { written, ..Said::default() };
         found(text.as_bytes(), &said, 10).unwrap()
     };
     let mark = |text: &str| Some(text.to_string());
-    let comma = || Written { decimal: mark(","), thousands: mark("."), ..Written::default() };
+    let comma = || WrittenAs { decimal: mark(","), thousands: mark("."), ..WrittenAs::default() };
     let found = with("id;v\n1;1.234,5\n2;0,25\n", comma());
-    let pointed = with("id;v\n1;1234.5\n2;0.25\n", Written::default());
+    let pointed = with("id;v\n1;1234.5\n2;0.25\n", WrittenAs::default());
     assert_eq!(kinds(&found.columns[1]), kinds(&pointed.columns[1]));
     assert_eq!(
         kinds(&with("v;w\n1.5;x\n", comma()).columns[0]),
@@ -202,18 +202,20 @@ fn a_file_is_looked_at_as_it_is_said_to_be_written() {
         (one.format, one.columns.len(), kinds(&one.columns[0])),
         ("csv", 1, kinds(&pointed.columns[1]))
     );
-    let json = Said { written: Written { null: mark("NA"), ..Written::default() }, ..Said::default() };
+    let apart = Said { written: comma(), ..Said::default() };
+    assert!(found_with(b"id,v\n1,a\n2,b\n", &apart).unwrap_err().contains("--delimiter"));
+    let json = Said { written: WrittenAs { null: mark("NA"), ..WrittenAs::default() }, ..Said::default() };
     assert!(found_with(b"{\"a\": 1}\n", &json).unwrap_err().contains("JSON's own"));
-    let notes = Written { comment: mark("#"), skip: 1, ..Written::default() };
+    let notes = WrittenAs { comment: mark("#"), skip: 1, ..WrittenAs::default() };
     let found = with("made by \"x\n# a\nid,n\n# b\n1,x\n", notes);
     assert_eq!((found.header, found.rows), (true, 1));
-    let null = Written { null: mark("missing"), ..Written::default() };
+    let null = WrittenAs { null: mark("missing"), ..WrittenAs::default() };
     let found = with("id,n\n1,missing\n2,5\n", null);
     assert_eq!(
         (found.columns[1].words[0].of, kinds(&found.columns[1])),
         (super::kinds::GIVEN, vec![(kind_of(b"5"), 1)])
     );
-    let quote = Written { quote: mark("'"), ..Written::default() };
+    let quote = WrittenAs { quote: mark("'"), ..WrittenAs::default() };
     assert_eq!(with("a,b\n'x,y',1\n", quote).rows, 1);
 }
 
