@@ -63,7 +63,8 @@ impl Writer<'_> {
         event_sender: &EventSender,
     ) -> Result<Vec<(usize, String)>, Missed> {
         let mut refused = Vec::new();
-        let mut ranges = vec![0..part.rows.rows];
+        let whole = 0..part.rows.rows;
+        let mut ranges = vec![whole];
         while let Some(range) = ranges.pop().filter(|range| !range.is_empty()) {
             if event_sender.stopped() {
                 return Err(Missed::Never(Error::Interrupted));
