@@ -111,6 +111,8 @@ class Column:
     required: bool = False
     #: Of a table that `inrush load` fills: its type in the database.
     declared: str = ""
+    #: Of a table that it makes: a type of the database itself, in its words.
+    made: str = ""
 
     @property
     def nullable(self) -> bool:

@@ -167,7 +167,7 @@ def version_of(shards: AnyShards, target: border.Target) -> str:
 def with_declared(table: Table, described: Described) -> Table:
     """The table with its columns' types in the database. Pure."""
     kinds = {name: kind for name, kind, _ in described}
-    columns = (replace(c, declared=kinds.get(c.name, c.declared)) for c in table.columns)
+    columns = (replace(c, declared=kinds.get(c.name, "")) for c in table.columns)
     return replace(table, columns=tuple(columns))
 
 

@@ -91,7 +91,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
             raise no_table(targets, call.table)
         asked = create.asked_of(call, shards.loading)
         table = create.with_declared(table_of(looked, name, described, shards.loading, asked), described)
-        own = [(c.name, c.declared, True) for c in table.columns if c.declared]
+        own = [(c.name, c.made, True) for c in table.columns if c.made]
         if own and not described:
             # As the load will find them once the table is made, but for what the server alone knows.
             table = as_declared(table, shards.loading)

@@ -188,7 +188,7 @@ def table_of(
         if own := [f"{c.name}={c.declared}" for c in found if c.declared and not loading.reads_texts]:
             types = ", ".join(sorted(LOGICAL_TYPES))
             raise UsageError(f"--type {own[0]}: here a type is one of {types}")
-        return Table(name, tuple(Column(c.name, c.type, declared=c.declared) for c in found))
+        return Table(name, tuple(Column(c.name, c.type, made=c.declared) for c in found))
     here = {c.name: c for c in found}
     lost = [c for c in here if c not in {column for column, _, _ in described}]
     if lost:
@@ -305,8 +305,9 @@ def as_declared(table: Table, loading: Loading) -> Table:
     """A table that is still to be made, with columns of types of the database read as of one that is there. Pure."""
 
     def read(column: Column) -> Column:
-        meanings = loading.column_types.get(base_type(column.declared), ()) if column.declared else ()
-        return replace(column, type=meanings[0]) if meanings and column.type not in meanings else column
+        meanings = loading.column_types.get(base_type(column.made), ()) if column.made else ()
+        kind = meanings[0] if meanings and column.type not in meanings else column.type
+        return replace(column, type=kind, declared=column.made)
 
     return replace(table, columns=tuple(map(read, table.columns)))
 

@@ -243,8 +243,10 @@ def test_a_value_that_is_none_of_its_type_is_refused_with_the_server_s_reason(
     here.ask("CREATE TABLE t (id int, n numeric)")
     (tmp_path / "a.csv").write_text("id,n\n1,2.5\n2,much\n")
     with pytest.raises(InrushError, match="much"):
-        here.load([tmp_path / "a.csv"], tmp_path)
+        here.load([tmp_path / "a.csv"], tmp_path, reject_limit=0)
     assert here.rows() == 0
+    done = here.load([tmp_path / "a.csv"], tmp_path)
+    assert (done.rows_stored, done.rejected) == (1, 1) and "much" in done.reason
 
 
 def test_one_changed_value_is_not_called_proven(here: Place, tmp_path: Path) -> None:

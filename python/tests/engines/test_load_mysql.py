@@ -81,7 +81,10 @@ def test_every_method_commits_rows_with_their_lines(place: Target, method: str, 
     clash = rows_file(tmp_path / "b.csv", 5_000, 700)
     clash.write_text(clash.read_text() + "0,2026-01-01,0,0,twice\n")
     with pytest.raises(Exception, match=r"(?i)duplicate"):
-        run(call("t", [clash], into=place.url, method=method, patience_s=0.2), tmp_path / "loads")
+        refused = call("t", [clash], into=place.url, method=method, patience_s=0.2, reject_limit=0)
+        run(refused, tmp_path / "loads")
     [[rows]] = control(place, "SELECT COUNT(*) FROM t")
     [[lines]] = control(place, f"SELECT COALESCE(SUM(row_count), 0) FROM {ends.LEDGER}")
     assert int(rows) == int(lines) and int(rows) < 1_901
+    done = run(call("t", [clash], into=place.url, method=method), tmp_path / "loads")
+    assert (done.rows_stored + done.rows_before, done.rejected) == (700, 1), done.reason

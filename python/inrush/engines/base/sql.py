@@ -139,8 +139,8 @@ def operation(
 
 def type_of(column: Column, types: Mapping[str, str]) -> str:
     """The type of a column; of a decimal and of bits with their digits, of an enum with its labels."""
-    if column.declared:
-        return column.declared
+    if column.made:
+        return column.made
     labels, numbers = "", ""
     if column.labels:
         labels = ", ".join(map(literal, column.labels))

@@ -48,8 +48,10 @@ def literal(text: str) -> str:
 
 def declared(column: Column, indexed: bool) -> str:
     """Type of a column. A text that an index holds, or that its generator keeps short, is a VARCHAR."""
-    if column.declared:
-        return column.declared
+    if column.made:
+        return column.made
+    if column.type == "bytes":
+        return column.declared or DECLARED["bytes"]
     if column.type != "text":
         return sql.type_of(column, DECLARED)
     if column.chars:
