@@ -367,8 +367,7 @@ fn what_cannot_be_read_is_said_with_its_name() {
     let packed = dir.path().join("packed.csv");
     std::fs::write(&packed, b"\x1f\x8b\x08rest").unwrap();
     assert!(failure(&csv_table(&dir, &[&packed], IDS, &[])).contains("packed.csv is gzip, not text"));
-    assert!(
-        failure(&table(&dir, &[&packed], IDS, &[], "xml", None)).contains("one of csv, tsv, mysql, ndjson, arrow")
-    );
+    assert!(failure(&table(&dir, &[&packed], IDS, &[], "xml", None))
+        .contains("one of csv, tsv, mysql, ndjson, arrow"));
     assert!(failure(&csv_table(&dir, &[], IDS, &[])).contains("source.paths is empty"));
 }
