@@ -211,9 +211,8 @@ def test_a_scheduler_with_tls_is_spoken_to_under_its_certificate_alone(
         assert address.startswith("tls://")
         held.append(local.node(
             tmp_path, "worker.log",
-            # With inrush imported: on a busy machine that takes longer than a worker may be silent.
             ["worker", address, "--nworkers", "1", "--nthreads", "1", "--no-nanny", "--no-dashboard",
-             "--memory-limit", "0", "--local-directory", str(tmp_path), "--preload", "inrush.fleet.taken"], {},
+             "--memory-limit", "0", "--local-directory", str(tmp_path)], {},
         ))  # fmt: skip
         wait(lambda: "Registered to" in (tmp_path / "worker.log").read_text(), 60.0)
         ran = inrush(*STUDY, "-P", "factors.clients=[1]", "--fleet", address)
