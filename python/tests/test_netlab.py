@@ -244,10 +244,10 @@ import os, time
 from pathlib import Path
 from benches.netlab.lab import lab
 with lab(["left", "right"]) as found:
-    # Two without a process that waits for them: the second one's parent is gone.
+    # Two without a process that waits for them: the second one's parent is gone (it counts until it is).
     found["left"].start(["sleep", "601"], Path({str(tmp_path / "log")!r}))
     found["right"].start(["sh", "-c", "setsid sleep 601 & exit"], Path({str(tmp_path / "log")!r}))
-    while sum(len(host.processes()) for host in found.hosts.values()) < 2:
+    while any(list(host.processes().values()) != [["sleep", "601"]] for host in found.hosts.values()):
         time.sleep(0.02)
     of = [host.first for host in found.hosts.values()] + [host.keeper.pid for host in found.hosts.values()]
     print(*of, found.switch.pid, *(pid for host in found.hosts.values() for pid in host.processes()), flush=True)

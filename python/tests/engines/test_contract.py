@@ -136,14 +136,17 @@ def test_every_type_is_stored_in_large_batches_too(engine: str, deployment: Depl
     assert not ran.tables["failures"] and not ran.broken(), (ran.tables["failures"], ran.broken())
 
 
-# NDB's rows are lied about in test_ndb too.
-@pytest.mark.parametrize("lie", LIES)
-@pytest.mark.parametrize("engine", each_kind(ENGINES, {"ndb"}))
+# NDB's rows are lied about in test_ndb too. InfluxDB's doubled ones are the same points to it, and once in some fifty
+# whole runs they were not (200 runs of this test alone never showed it): it says which, when it comes again.
+@pytest.mark.parametrize(
+    ("engine", "lie"),
+    each_kind([(e, lie) for e in ENGINES for lie in LIES], {"ndb", ("influxdb", "double")}),
+)
 def test_a_lie_about_rows_breaks_a_proof(engine: str, lie: str, deployment: Deployment, folder: Path) -> None:
     ran = run(deployment, planned(engine, "bulk").plan, folder, [lie])
     broken = {p["item"] for p in ran.broken()}
     if (engine, lie) in HARMLESS:
-        assert not broken and ran.totals("writers")["rows"] == 10_000
+        assert not broken and ran.totals("writers")["rows"] == 10_000, ran.broken()
     elif (engine, lie) in REFUSED:
         told = {failure["outcome"] for failure in ran.tables["failures"]}
         assert not broken and told == {"refused"} and ran.totals("writers")["rows"] < 10_000
