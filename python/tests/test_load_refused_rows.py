@@ -135,3 +135,27 @@ def test_a_chunk_of_which_every_row_is_refused_is_empty_and_the_load_goes_on(
     done = loaded(engine, tmp_path, written(tmp_path, rows), chunk_rows=10, verify=True)
     assert (done.verdict, done.rows_stored, done.rejected) == ("proven", 20, 10)
     assert [int(line) for line, *_ in rejects_of(done)] == [*range(12, 22)]
+
+
+def test_a_chunk_that_lacks_rows_of_which_no_note_is_left_is_not_called_stored(tmp_path: Path) -> None:
+    """Which rows it lacks nobody knows: sent whole, all of them would be counted."""
+    done_by("sqlite", tmp_path, CREATE)
+    rows = [f"{n},{-1 if n == 25 else 1},x" for n in range(30)]
+    file = written(tmp_path, rows)
+    first = loaded("sqlite", tmp_path, file, chunk_rows=10)
+    assert (first.rows_stored, first.rejected) == (29, 1)
+    # As after a kill between two writers: chunk 2 is there, chunk 1 is not.
+    done_by("sqlite", tmp_path, "DELETE FROM inrush_load_ledger WHERE file_no = 0 AND chunk_no IN (1, 3)",
+            "DELETE FROM t WHERE id BETWEEN 10 AND 19")  # fmt: skip
+    [note] = (tmp_path / "loads").rglob("*.refused")
+    kept = note.read_bytes()
+    note.unlink()
+    with pytest.raises(InrushError, match=r"is stored without 1 of its rows.*not known here"):
+        loaded("sqlite", tmp_path, file, chunk_rows=10, patience_s=1)
+    note.write_bytes(kept)
+    again = loaded("sqlite", tmp_path, file, chunk_rows=10, verify=True)
+    assert (again.verdict, again.rejected, done_by("sqlite", tmp_path, "SELECT count(*) FROM t")) == (
+        "proven",
+        1,
+        [(29,)],
+    )

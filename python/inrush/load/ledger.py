@@ -164,22 +164,10 @@ def ask_files(name: str, loads: Sequence[str]) -> str:
     )
 
 
-def ask_lacking(name: str, loads: Sequence[str]) -> str:
-    """(import, file, chunk, position, sums) of chunks without rows that a server refused."""
-    return (
-        f"SELECT load_id, file_no, chunk_no, goes_on, {SUMS} FROM {name} "
-        f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 AND goes_on LIKE '%\"refused\"%'"
-    )
+def ask_sums(name: str, loads: Sequence[str], lacking: bool = False) -> str:
+    """(import, file, chunk, position, sums) of every chunk: each shard has the sums of all its rows.
 
-
-def ask_chunk_sums(name: str, loads: Sequence[str]) -> str:
-    """(import, file, chunk, sums) of every chunk."""
-    return (
-        f"SELECT load_id, file_no, chunk_no, {SUMS} FROM {name} "
-        f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0"
-    )
-
-
-def ask_sums(name: str, loads: Sequence[str]) -> str:
-    """The sums of every chunk of these imports: each shard has those of all its rows."""
-    return f"SELECT {SUMS} FROM {name} WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0"
+    lacking: of those alone that came without rows which a server refused."""
+    where = f"load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0"
+    some = " AND goes_on LIKE '%\"refused\"%'" if lacking else ""
+    return f"SELECT load_id, file_no, chunk_no, goes_on, {SUMS} FROM {name} WHERE {where}{some}"

@@ -164,23 +164,16 @@ def _figures(ledgers: Ledgers, of: Summed) -> list[list[int]]:
 
 
 def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
-    lacking = _lacking(ledgers, loads) if len(ledgers.targets) > 1 else {}
-    if not lacking:
-        texts = [text for (text,) in ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))]
-    else:
-        lines = ledgers.ask(0, ledger.ask_chunk_sums(ledgers.name, loads))
-        texts = [lacking.get((str(load), int(file), int(chunk)), text) for load, file, chunk, text in lines]
+    """Of all chunks. Where a shard refused rows after another one had its part, its line alone has the sums without them."""
+    last = _lacking(ledgers, loads) if len(ledgers.targets) > 1 else {}
+    lines = ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))
+    texts = [last.get((str(load), int(file), int(chunk)), text) for load, file, chunk, _, text in lines]
     return proof.of_lines(tables.items, texts)
 
 
 def _lacking(ledgers: Ledgers, loads: Sequence[str]) -> dict[tuple[str, int, int], str]:
-    """Import, file and chunk of those without rows that a server refused -> sums by the shard that refused last: one that had its
-    part before says those of more rows."""
-    question = ledger.ask_lacking(ledgers.name, loads)
-    best: dict[tuple[str, int, int], tuple[int, str]] = {}
-    for lines in ledgers.at_once(lambda k: ledgers.ask(k, question)):
-        for load, file, chunk, goes_on, text in lines:
-            at, refused = (str(load), int(file), int(chunk)), int(json.loads(goes_on)["refused"])
-            if refused > best.get(at, (0, ""))[0]:
-                best[at] = refused, str(text)
-    return {at: text for at, (_, text) in best.items()}
+    """Import, file and chunk of those that came without refused rows -> the sums of the line that lacks most."""
+    question = ledger.ask_sums(ledgers.name, loads, lacking=True)
+    lines = [line for of in ledgers.at_once(lambda k: ledgers.ask(k, question)) for line in of]
+    lines.sort(key=lambda line: int(json.loads(line[3])["refused"]))
+    return {(str(load), int(file), int(chunk)): str(text) for load, file, chunk, _, text in lines}

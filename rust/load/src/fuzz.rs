@@ -10,7 +10,6 @@ use serde_json::json;
 use super::frame::{self, Ack, ChunkHead, Frame, Message, Reached, Refused, VERSION};
 use super::placing::decode;
 use inrush_engines::engine::arrow;
-use inrush_engines::engine::shared::empty_like;
 use inrush_fuzz::{self as fuzz, Memory, Replay};
 use inrush_rows::plan::{ColumnPlan, LogicalType};
 use inrush_rows::rows::files::Position;
@@ -156,7 +155,7 @@ fn listened(mut replay: Replay) -> Option<usize> {
     let (mut frames, mut spare) = (0, Vec::new());
     while let Some(next) = frame::receive_into(&mut replay, std::mem::take(&mut spare)).ok()? {
         if let Frame::Chunk(_, body) = next {
-            let mut columns = empty_like(&rows());
+            let mut columns = Columns::empty_like(&rows());
             spare = decode(body, &mut columns).ok()?;
             looked_at(&columns);
         }
@@ -197,7 +196,7 @@ fn frames_of_a_server_survive_mutations() {
 #[test]
 fn chunks_of_arrow_survive_mutations() {
     fuzz::survives("load chunk", &[&chunk(&rows())], CLIENT, |mut replay| {
-        let (mut body, mut columns) = (Vec::new(), empty_like(&rows()));
+        let (mut body, mut columns) = (Vec::new(), Columns::empty_like(&rows()));
         replay.read_to_end(&mut body).unwrap();
         let read = decode(body, &mut columns).is_ok();
         if read {
@@ -231,7 +230,7 @@ fn buffers_that_share_their_bytes_and_views_of_texts_are_refused() {
             .into(),
     );
     let whole = chunk(&two);
-    let into = || empty_like(&two);
+    let into = || Columns::empty_like(&two);
     decode(whole.clone(), &mut into()).expect("as it was written");
     let mut sharing = whole;
     // Offset and length of each buffer, in 64 bits: which are NULL and the values of the one column, then of the other.

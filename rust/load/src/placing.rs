@@ -175,7 +175,7 @@ fn cut_elsewhere(head: &ChunkHead) -> String {
 /// Where the note of the rows that were refused is gone: they would be counted as stored.
 fn lacks_rows(head: &ChunkHead, refused: u64) -> String {
     format!(
-        "chunk {} of file {} is stored without {refused} rows that the server refused, and which ones is not known here any \
+        "chunk {} of file {} is stored without {refused} of its rows, which the server refused, and which ones is not known here any \
          more: go on where the load was begun, with its results; `inrush load --again` begins anew",
         head.chunk,
         u64::from(head.file) + 1

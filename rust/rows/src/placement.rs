@@ -14,7 +14,7 @@ use crate::plan::ColumnPlan;
 use crate::rows::Columns;
 use distributed::{Distributed, Hash};
 use hash_partitions::HashPartitions;
-pub use route::{append, pick, route};
+pub use route::{append, picked, route};
 
 /// The engine that gives the rule by which rows are placed.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use super::{Context, OpId, Outcome};
 use inrush_rows::error::{AfterLimit, Error, TargetFault};
 use inrush_rows::plan::{OpPlan, RolePlan, Segment, Work};
-use inrush_rows::rows::{Column, Columns, Values};
+use inrush_rows::rows::{Columns, Values};
 
 /// The connection to `target` is gone; off the clock this ends the run.
 pub fn lost(target: &str, error: &std::io::Error) -> Error {
@@ -191,12 +191,6 @@ pub fn value_bytes(columns: &Columns) -> u64 {
     columns.columns.iter().map(|c| of(&c.values) as u64).sum()
 }
 
-/// The same columns without rows.
-pub fn empty_like(like: &Columns) -> Columns {
-    let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-    Columns::new(0, columns)
-}
-
 /// Rows read back are handed over so many at a time.
 const READ_BACK_ROWS: usize = 8192;
 /// Or as soon as their texts and lists have so many bytes: one more row of a GiB has still places of 32 bits.
@@ -220,7 +214,7 @@ pub struct ReadBack<'a> {
 
 impl<'a> ReadBack<'a> {
     pub fn new(like: &Columns, each: &'a mut dyn FnMut(&Columns)) -> ReadBack<'a> {
-        ReadBack { batch: empty_like(like), varying: like.varying(), rows: 0, each }
+        ReadBack { batch: Columns::empty_like(like), varying: like.varying(), rows: 0, each }
     }
 
     /// To be called when rows were added: hands them over where they are many.

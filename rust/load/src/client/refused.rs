@@ -13,10 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::frame::{ChunkHead, Reached, Refused};
 use inrush_rows::error::Error;
-use inrush_rows::placement::pick;
+use inrush_rows::placement::picked;
 use inrush_rows::plan::{RowSource, TablePlan};
 use inrush_rows::rows::files::{reject_row, FileRows, Position};
-use inrush_rows::rows::{Column, Columns};
+use inrush_rows::rows::Columns;
 
 /// A chunk that was sent and has no answer yet.
 pub struct UnderWay {
@@ -156,12 +156,9 @@ impl UnderWay {
 
 /// The rows but these. places: in order.
 pub fn without(batch: &Columns, places: &[u32]) -> Columns {
-    let like = batch.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-    let mut out = Columns::new(0, like);
     let kept: Vec<u32> =
         (0..batch.rows as u32).filter(|place| places.binary_search(place).is_err()).collect();
-    pick(batch, &kept, &mut out);
-    out
+    picked(batch, &kept)
 }
 
 fn path_of(reject_path: &str) -> String {

@@ -11,8 +11,15 @@ pub fn route(rows: &Columns, shard_of: &[u32], out: &mut [Columns]) {
     }
 }
 
+/// The rows `chosen` of `rows`.
+pub fn picked(rows: &Columns, chosen: &[u32]) -> Columns {
+    let mut out = Columns::empty_like(rows);
+    pick(rows, chosen, &mut out);
+    out
+}
+
 /// Appends the rows `chosen` of `rows`, column by column: one branch a column, not one a value.
-pub fn pick(rows: &Columns, chosen: &[u32], out: &mut Columns) {
+fn pick(rows: &Columns, chosen: &[u32], out: &mut Columns) {
     for (from, to) in rows.columns.iter().zip(&mut out.columns) {
         if !from.present.is_empty() || !to.present.is_empty() {
             to.present.resize(out.rows, 1);

@@ -115,6 +115,11 @@ impl Columns {
     pub fn of(table: &TablePlan) -> Columns {
         Columns::new(0, table.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect())
     }
+
+    /// The same columns without rows.
+    pub fn empty_like(like: &Columns) -> Columns {
+        Columns::new(0, like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect())
+    }
 }
 
 impl TextValues {

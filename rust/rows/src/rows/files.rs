@@ -1,13 +1,14 @@
 //! The user's own files as a source of rows: every row is stored or rejected, never lost.
 //!
-//! Reading order: `dialect` (how rows are written), `split` (bytes to fields; `json` of JSON lines), `window` (a file to records), `parse` (field to value), `fast_path` (both at
-//! once, of plain records), `text` (files to batches), `reject`, `feed` (batches to sessions). `sample` finds out how a
-//! file is to be read, by the same reader. `arrow` reads what Parquet files were turned into; `stamp` says whether a file is
-//! as it was.
+//! Reading order: `dialect` (how rows are written), `split` (bytes to fields; `json` of JSON lines), `escapes` (a field to its
+//! text), `window` (a file to records), `parse` (text to value), `fast_path` (all at once, of plain records), `text` (files to
+//! batches), `reject`, `feed` (batches to sessions). `sample` finds out how a file is to be read, by the same reader. `arrow`
+//! reads what Parquet files were turned into; `stamp` says whether a file is as it was.
 
 mod arrow;
 mod batch;
 mod dialect;
+mod escapes;
 mod fast_path;
 mod feed;
 mod json;

@@ -11,7 +11,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use super::prepare::{Multirow, Ready};
 use super::{cancel, failed, is_locked, set_running, statement, Driven, Running};
 use crate::engine::extract::{Extraction, Sink, BATCH_ROWS};
-use crate::engine::shared::{clear, empty_like, value_bytes};
+use crate::engine::shared::{clear, value_bytes};
 use crate::engine::whole_file::at_path;
 use crate::engine::{
     answers::Answers, arrow, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit,
@@ -144,7 +144,7 @@ impl Session for AdbcSession {
         if given != like.columns.len() {
             return Err(wrong(format!("gives {given} columns of {}", like.columns.len())));
         }
-        let mut columns = empty_like(like);
+        let mut columns = Columns::empty_like(like);
         let mut total = 0;
         for batch in reader {
             let batch = batch.map_err(|e| wrong(e.to_string()))?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use super::decode::{CountReader, ScanReader};
 use super::*;
-use crate::engine::shared::empty_like;
 use inrush_fuzz::{self as fuzz, Memory, Replay};
 use inrush_rows::plan::LogicalType;
 use inrush_rows::rows::{Column, Columns};
@@ -67,7 +66,7 @@ fn scan(replay: Replay) -> bool {
     }
     let mut bytes = 0;
     let mut each = |found: &Columns| bytes += looked_at(found);
-    let mut reader = ScanReader { batch: empty_like(&stored()), rows: 0, each: &mut each };
+    let mut reader = ScanReader { batch: Columns::empty_like(&stored()), rows: 0, each: &mut each };
     let read = read_blocks(&mut client, &mut Stream::default(), None, &mut reader);
     matches!(read, Ok(Ok(_))) && reader.rows == 50 && bytes > 0
 }
@@ -124,7 +123,7 @@ fn native_blocks_survive_mutations() {
     fuzz::survives("native scan", &[&scan], MEMORY, |replay| {
         let mut bytes = 0;
         let mut each = |found: &Columns| bytes += looked_at(found);
-        let mut reader = ScanReader { batch: empty_like(&stored()), rows: 0, each: &mut each };
+        let mut reader = ScanReader { batch: Columns::empty_like(&stored()), rows: 0, each: &mut each };
         blocks(replay, &mut reader).is_ok() && reader.rows == 50 && bytes > 0
     });
     fuzz::survives("native count", &[&answer, &scan], MEMORY, |replay| {

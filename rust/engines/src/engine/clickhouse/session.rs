@@ -13,7 +13,7 @@ use super::failure::Failure;
 use super::request::Requests;
 use super::{read_blocks, statement_failed};
 use crate::engine::http::{Client, HttpError};
-use crate::engine::shared::{empty_like, send_limit};
+use crate::engine::shared::send_limit;
 use crate::engine::{
     answers::Answers, Answer, Canceller, Context, Done, Ns, OpId, Outcome, Payload, Session, Submit, Ticket,
     Work,
@@ -264,7 +264,7 @@ impl Session for ChSession {
         self.requests.next_query();
         self.client.send("POST", self.requests.path(), &[text.as_bytes()], None).map_err(http_error)?;
         self.client.receive(None).map_err(http_error)?;
-        let mut reader = ScanReader { batch: empty_like(like), rows: 0, each };
+        let mut reader = ScanReader { batch: Columns::empty_like(like), rows: 0, each };
         let read = read_blocks(&mut self.client, &mut self.stream, None, &mut reader).map_err(http_error)?;
         read.map_err(|failure| statement_failed(&self.address, text, &failure.to_string()))?;
         Ok(reader.rows)

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::answer::append;
 use super::*;
-use crate::engine::shared::{clear, empty_like};
+use crate::engine::shared::clear;
 use crate::engine::Outcome;
 use inrush_fuzz::{self as fuzz, Memory, Replay};
 use inrush_rows::plan::{Directives, LogicalType, Pick};
@@ -46,7 +46,7 @@ fn taken(reader: &mut Reader) -> bool {
     let picks = vec![pick("t.d", false, Some("d".into())), pick("t.", true, None)];
     let in_pairs = Directives { pairs: Some(picks), ..Directives::default() };
     let pairs = Influxql::new("SELECT * FROM t", Some(&in_pairs)).answer(reader.series(), &|_| None);
-    let (mut batch, mut appended) = (empty_like(&columns()), true);
+    let (mut batch, mut appended) = (Columns::empty_like(&columns()), true);
     for series in reader.take_series() {
         appended &= append(&series, &names, &mut batch).is_ok();
         // A batch that could not be appended is not looked at.

@@ -342,18 +342,13 @@ mod tests {
         (plan, rows)
     }
 
-    fn empty(like: &Columns) -> Columns {
-        let columns = like.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect();
-        Columns::new(0, columns)
-    }
-
     #[test]
     fn a_copy_stream_cut_anywhere_reads_back_what_was_sent() {
         let (plan, rows) = two_columns();
         let mut stream = Vec::new();
         encoder("pgcopy", &plan).unwrap().encode(&rows, &mut stream).unwrap();
         for cut in 0..=stream.len() {
-            let (mut reader, mut back) = (CopyReader::new(), empty(&rows));
+            let (mut reader, mut back) = (CopyReader::new(), Columns::empty_like(&rows));
             for piece in [&stream[..cut], &stream[cut..]] {
                 assert!(!reader.is_complete() || piece.is_empty());
                 reader.read(piece, &mut back).unwrap();
@@ -388,7 +383,7 @@ mod tests {
         let (plan, rows) = two_columns();
         let mut stream = Vec::new();
         encoder("pgcopy", &plan).unwrap().encode(&rows, &mut stream).unwrap();
-        let (mut reader, mut back) = (CopyReader::new(), empty(&rows));
+        let (mut reader, mut back) = (CopyReader::new(), Columns::empty_like(&rows));
         reader.read(&stream[..stream.len() - pgcopy::TRAILER.len()], &mut back).unwrap();
         assert!(!reader.is_complete());
     }

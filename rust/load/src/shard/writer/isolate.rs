@@ -1,13 +1,11 @@
 //! The rows of a chunk that a server refuses, each for itself: found by halving, in a transaction that is not committed.
 
-use std::ops::Range;
-
 use super::{chunk_of, is_of_a_row, Missed, Refused, Writer};
 use crate::shard::Part;
 use crate::EventSender;
 use inrush_rows::error::{Error, TargetFault};
-use inrush_rows::placement::pick;
-use inrush_rows::rows::{Column, Columns};
+use inrush_rows::placement::picked;
+use inrush_rows::rows::Columns;
 
 const SAVEPOINT: &str = "SAVEPOINT inrush_row";
 const UNDO: &str = "ROLLBACK TO SAVEPOINT inrush_row";
@@ -69,7 +67,8 @@ impl Writer<'_> {
             if event_sender.stopped() {
                 return Err(Missed::Never(Error::Interrupted));
             }
-            let rows = cut(&part.rows, &range);
+            let chosen: Vec<u32> = range.clone().map(|row| row as u32).collect();
+            let rows = picked(&part.rows, &chosen);
             let why = match self.insert(&[&rows]) {
                 Ok(()) => {
                     self.keep(rows, undo)?;
@@ -128,11 +127,4 @@ impl Writer<'_> {
             ),
         }
     }
-}
-
-fn cut(rows: &Columns, range: &Range<usize>) -> Columns {
-    let mut out = Columns::new(0, rows.columns.iter().map(|c| Column::new(c.name.clone(), c.ty)).collect());
-    let chosen: Vec<u32> = range.clone().map(|row| row as u32).collect();
-    pick(rows, &chosen, &mut out);
-    out
 }

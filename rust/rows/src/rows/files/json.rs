@@ -101,7 +101,7 @@ impl<'de, F: FnMut(Cow<'de, str>, &'de RawValue)> Visitor<'de> for Each<F> {
 #[cfg(test)]
 mod tests {
     use super::super::dialect::Dialect;
-    use super::super::split::unescaped;
+    use super::super::escapes::unescaped;
     use super::*;
 
     fn read(line: &str) -> Result<Vec<Option<String>>, Reason> {

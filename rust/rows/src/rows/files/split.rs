@@ -209,7 +209,7 @@ pub fn first_line(bytes: &[u8]) -> Option<usize> {
 ///
 /// Eight bytes at a time: a byte of `x ^ pattern` is zero where it matches, and the lowest zero byte
 /// is the lowest high bit of `(x - 0x01…) & !x & 0x80…`, with nothing false below it.
-fn find(bytes: &[u8], from: usize, wanted: [u8; 3]) -> usize {
+pub(super) fn find(bytes: &[u8], from: usize, wanted: [u8; 3]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let patterns = wanted.map(|b| u64::from(b) * ONES);
     let mut at = from;
@@ -228,82 +228,9 @@ fn find(bytes: &[u8], from: usize, wanted: [u8; 3]) -> usize {
     at.min(bytes.len()) + tail.iter().position(|b| wanted.contains(b)).unwrap_or(tail.len())
 }
 
-/// A field's text without its escapes; `scratch` holds it where it has any.
-pub fn unescaped<'a>(d: &Dialect, record: &'a [u8], field: Field, scratch: &'a mut Vec<u8>) -> &'a [u8] {
-    let raw = &record[field.start..field.end];
-    if !field.escaped {
-        return raw;
-    }
-    scratch.clear();
-    match d.quoting {
-        // A quote or the escape, and what it stands before.
-        Quoting::Quotes => {
-            let mut rest = raw.iter();
-            while let Some(byte) = rest.next() {
-                let is_mark = [d.quote, d.escape].contains(&Some(*byte));
-                scratch.push(if is_mark { *rest.next().unwrap_or(byte) } else { *byte });
-            }
-        }
-        Quoting::Json => json::unescape(record, field, scratch),
-        Quoting::MysqlEscapes => unescape(raw, scratch, |rest| (mysql_escape(rest[0]), 1)),
-        Quoting::PostgresEscapes => unescape(raw, scratch, postgres_escape),
-    }
-    scratch
-}
-
-/// `meaning` gives the byte for what follows a backslash, and how many bytes that was.
-fn unescape(raw: &[u8], out: &mut Vec<u8>, meaning: impl Fn(&[u8]) -> (u8, usize)) {
-    let mut at = 0;
-    while at < raw.len() {
-        let next = find(raw, at, [b'\\'; 3]);
-        out.extend_from_slice(&raw[at..next]);
-        at = next + 1;
-        if at < raw.len() {
-            let (byte, used) = meaning(&raw[at..]);
-            out.push(byte);
-            at += used;
-        }
-    }
-}
-
-fn mysql_escape(letter: u8) -> u8 {
-    match letter {
-        b'0' => 0,
-        b'b' => 8,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'Z' => 26,
-        other => other,
-    }
-}
-
-fn postgres_escape(rest: &[u8]) -> (u8, usize) {
-    let number = |from: usize, most: usize, base: u32| {
-        let digits = rest[from..].iter().take(most).map_while(|b| (*b as char).to_digit(base));
-        digits.fold((0u32, from), |(n, used), d| (n * base + d, used + 1))
-    };
-    match rest[0] {
-        b'b' => (8, 1),
-        b'f' => (12, 1),
-        b'n' => (b'\n', 1),
-        b'r' => (b'\r', 1),
-        b't' => (b'\t', 1),
-        b'v' => (11, 1),
-        b'0'..=b'7' => {
-            let (n, used) = number(0, 3, 8);
-            (n as u8, used)
-        }
-        b'x' => match number(1, 2, 16) {
-            (_, 1) => (b'x', 1),
-            (n, used) => (n as u8, used),
-        },
-        other => (other, 1),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::escapes::unescaped;
     use super::*;
 
     fn csv() -> Dialect {

@@ -5,11 +5,12 @@ use crate::error::Error;
 use super::super::columns::Columns;
 use super::batch::{push_null, truncate};
 use super::dialect::Dialect;
+use super::escapes::unescaped;
 use super::fast_path::{FastPath, Room};
 use super::limit;
 use super::parse::{self, Reason};
 use super::reject::Rejects;
-use super::split::{unescaped, Field, Split};
+use super::split::{Field, Split};
 use super::window::{Judged, Window};
 use super::{Layout, Position};
 

@@ -6,9 +6,10 @@ use std::io::Read;
 use crate::error::Error;
 
 use super::dialect::{Dialect, Quoting};
+use super::escapes::unescaped;
 use super::fast_path::PAD_BYTES;
 use super::parse::Reason;
-use super::split::{first_line, split, unescaped, Around, Field, Split};
+use super::split::{first_line, split, Around, Field, Split};
 
 /// First size of the window on a file; doubles for longer records.
 pub const WINDOW_BYTES: usize = 1 << 20;

@@ -3,8 +3,9 @@
 use serde::Serialize;
 
 use super::super::dialect::{Dialect, Quoting};
+use super::super::escapes::unescaped;
 use super::super::parse::instant_us;
-use super::super::split::{unescaped, Field};
+use super::super::split::Field;
 use super::kinds::{kind_of, null_word, DAY, GIVEN, ISO, QUOTED, TEXT};
 use super::times;
 use crate::plan::TimeForm;

@@ -1,8 +1,9 @@
 //! How a text writes its rows, by its first lines: the delimiter that splits them most evenly, `\N` for escapes. Pure.
 
 use super::super::dialect::Dialect;
+use super::super::escapes::unescaped;
 use super::super::json;
-use super::super::split::{split, unescaped, Around, Field, Split};
+use super::super::split::{split, Around, Field, Split};
 use crate::plan::WrittenAs;
 
 /// Records that decide.

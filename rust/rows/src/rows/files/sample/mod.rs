@@ -15,9 +15,10 @@ mod times;
 use serde::{Deserialize, Serialize};
 
 use super::dialect::{Dialect, Quoting};
+use super::escapes::unescaped;
 use super::json;
 use super::parse::Reason;
-use super::split::{unescaped, Field, Split};
+use super::split::{Field, Split};
 use super::window::{names_of, other_than_text, WINDOW_BYTES};
 use super::LINE_LIMIT_BYTES;
 use crate::error::Error;
