@@ -109,6 +109,39 @@ fn a_rate_that_cannot_be_paced_is_refused_with_its_bounds() {
     }
 }
 
+#[test]
+fn roles_of_one_plan_and_of_others_arrive_apart() {
+    let names = (0..1_000).map(|k| format!("role {k}"));
+    let seeds: std::collections::HashSet<u64> =
+        names.flat_map(|name| [1, 2].map(|plan_seed| arrival_seed(plan_seed, &name))).collect();
+    assert_eq!(seeds.len(), 2_000);
+    assert_ne!(arrival_seed(1, "ab"), arrival_seed(1, "ba"));
+}
+
+#[test]
+fn a_cursor_goes_back_over_the_end_of_time() {
+    // 1e15 ns apart: the sum ends after some 18,000.
+    let rare = poisson(1e-6);
+    let mut arrivals = Arrivals::new(&rare, 3);
+    assert_eq!(arrivals.due_ns(30_000), u64::MAX);
+    for k in [29_999, 16_000, 15_999, 100] {
+        assert_eq!(arrivals.due_ns(k), due_ns(&rare, 3, k), "{k}");
+    }
+}
+
+#[test]
+fn a_cursor_that_goes_far_back_begins_anew() {
+    let mut arrivals = Arrivals::new(&poisson(1_000.0), 3);
+    arrivals.due_ns(10_000);
+    let before = GAPS.get();
+    arrivals.due_ns(10);
+    assert!(GAPS.get() - before <= 11, "{} gaps", GAPS.get() - before);
+    arrivals.due_ns(1_000);
+    let before = GAPS.get();
+    arrivals.due_ns(990);
+    assert_eq!(GAPS.get() - before, 10);
+}
+
 proptest! {
     #[test]
     fn due_times_never_go_back(rate in 1e-3..1e9f64, seed: u64, k in 0..5_000u64, is_poisson: bool) {
