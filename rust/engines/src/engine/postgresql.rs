@@ -31,6 +31,7 @@ use connection::Connection;
 use decode::AnswerColumn;
 
 use super::messages::{await_message, Control, Messages};
+use super::secrets::warn_once;
 use super::shared::StatementLimit;
 use super::{Answer, Caps, Context, Engine, OpId, Session};
 use inrush_rows::error::{Error, TargetFault};
@@ -53,7 +54,17 @@ impl Postgresql {
     /// Connects once: a wrong port, password or database shows here. Of several hosts the one that answers is used by all
     /// sessions, so that the figures are those of one server.
     pub fn speaking(ctx: &Context, speaker: &'static Speaker) -> Result<Postgresql, Error> {
-        let (address, connection) = choice::first(Address::all(&ctx.plan.target.url, speaker)?)?;
+        let (mut address, mut connection) = choice::first(Address::all(&ctx.plan.target.url, speaker)?)?;
+        // Who cannot copy is no PostgreSQL, and has none of its poolers.
+        if address.pooled.is_none() && speaker.copies {
+            address.pooled = Some(connection.is_pooled(&address));
+            if address.pooled == Some(true) {
+                warn_once(format!(
+                    "{address}: a pooler stands before the server; each call sends its statement anew, for the next one may come to \
+                     another session (?pooler=none: each connection has its own)"
+                ));
+            }
+        }
         let (address, control) = (Arc::new(address), Control::new(connection));
         Ok(Postgresql { ctx: ctx.clone(), address, control })
     }

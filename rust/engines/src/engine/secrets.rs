@@ -99,7 +99,7 @@ fn clear_warning(place: &Endpoint, what: &str, remedy: &str) -> Option<String> {
 }
 
 /// On stderr, once per process: sessions connect by the hundred. Never while a clock runs but for what is new.
-fn warn_once(text: String) {
+pub fn warn_once(text: String) {
     static WARNED: Mutex<Option<HashSet<String>>> = Mutex::new(None);
     let mut warned = WARNED.lock().unpoisoned();
     if warned.get_or_insert_default().insert(text.clone()) {

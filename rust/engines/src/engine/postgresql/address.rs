@@ -37,6 +37,9 @@ pub struct Address {
     pub binding: Binding,
     /// What the server must be, of several that the URL names.
     pub wanted: Wanted,
+    /// A pooler gives each transaction another session, which has no statement that was prepared in one before; `None`: to be
+    /// found out.
+    pub pooled: Option<bool>,
     /// Longest time to connect and to log in.
     pub connect: Duration,
     /// From the URL or the file that it names; see [`Address::password`].
@@ -106,6 +109,7 @@ impl Address {
             startup: spelled.startup.clone(),
             binding: spelled.binding,
             wanted: spelled.wanted,
+            pooled: spelled.pooled,
             connect: spelled.connect,
         })
     }

@@ -10,9 +10,10 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::ScramSha256;
 
 use super::binding;
+use super::choice::ASK_LIMIT_NS;
 use super::failure::Failure;
 use super::spelled::Binding;
-use super::{message, Address};
+use super::{message, simple_query, Address};
 use crate::engine::inbox::Inbox;
 use crate::engine::messages::Messages;
 use crate::engine::secrets::sent_in_clear;
@@ -20,6 +21,7 @@ use crate::engine::socket::{self, Peer, Socket};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
 use inrush_rows::error::{Error, TargetFault};
+use inrush_rows::rows::Value;
 
 /// One read takes what has come, up to this much.
 const INBOX_BYTES: usize = 256 << 10;
@@ -127,6 +129,13 @@ impl Connection {
             }
             self.fill().map_err(|e| unreachable(address, &e))?;
         }
+    }
+
+    /// Whether something between gives its sessions to many: the process that was named at the log-in is not the one that answers.
+    pub(super) fn is_pooled(&mut self, address: &Address) -> bool {
+        let asked = simple_query(self, address, "SELECT pg_catalog.pg_backend_pid()", ASK_LIMIT_NS);
+        let process = asked.ok().and_then(|answer| answer.rows.into_iter().flatten().next());
+        self.key.0 != 0 && matches!(process, Some(Value::I64(process)) if process != i64::from(self.key.0))
     }
 
     /// The next message: tag and body. Blocks until it is there.

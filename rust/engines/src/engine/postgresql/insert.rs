@@ -152,6 +152,8 @@ impl MultiRow {
 /// Prepared INSERT … SELECT … FROM unnest($1, $2, …): one statement and one transaction a batch of any size.
 pub struct Unnest {
     name: String,
+    /// Sent before each batch, where the session keeps no statement.
+    parse: Vec<u8>,
     columns: usize,
     arrays: Arrays,
 }
@@ -159,13 +161,16 @@ pub struct Unnest {
 impl Unnest {
     /// `op.text` says the types of its arrays by casts; its Parse message goes to `out`.
     pub fn new(name: &str, op: &OpPlan, table: &TablePlan, out: &mut Vec<u8>) -> Result<Unnest, Error> {
+        let start = out.len();
         message::parse(out, name, &op.text, &[]);
-        Ok(Unnest { name: name.into(), columns: table.columns.len(), arrays: Arrays::new(table)? })
+        let parse = if name.is_empty() { out[start..].to_vec() } else { Vec::new() };
+        Ok(Unnest { name: name.into(), parse, columns: table.columns.len(), arrays: Arrays::new(table)? })
     }
 
     pub fn encode(&mut self, rows: &Columns, out: &mut Payload) -> Result<(), Error> {
         out.bytes.clear();
         out.rows = rows.rows as u64;
+        out.bytes.extend_from_slice(&self.parse);
         let arrays = &mut self.arrays;
         message::bind(&mut out.bytes, &self.name, self.columns, &[], |out| arrays.append(rows, out))?;
         if out.bytes.len() > MAX_MESSAGE_BYTES {

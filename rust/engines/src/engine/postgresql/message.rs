@@ -146,8 +146,10 @@ pub fn bind<E>(
 
 /// Bind and Execute of a prepared statement, as every call of it sends them but for its parameters.
 pub struct Call {
-    /// Bind, up to its parameters.
+    /// Bind, up to its parameters, and what is sent before it.
     head: Vec<u8>,
+    /// Bytes before Bind.
+    before: usize,
     /// The formats of results, and Execute.
     tail: Vec<u8>,
     /// Of `tail`, those of Bind.
@@ -155,8 +157,9 @@ pub struct Call {
 }
 
 impl Call {
-    pub fn new(name: &str, params: usize, formats: &[Format]) -> Call {
-        let (mut head, mut at) = (Vec::new(), 0);
+    /// parse: what each call sends first; nothing where the session keeps the statement.
+    pub fn new(parse: &[u8], name: &str, params: usize, formats: &[Format]) -> Call {
+        let (mut head, mut at) = (parse.to_vec(), 0);
         let bound: Result<(), std::convert::Infallible> = bind(&mut head, name, params, formats, |out| {
             at = out.len();
             Ok(())
@@ -165,7 +168,7 @@ impl Call {
         let mut tail = head.split_off(at);
         let formats = tail.len();
         execute(&mut tail);
-        Call { head, tail, formats }
+        Call { head, before: parse.len(), tail, formats }
     }
 
     /// With the parameters that `cells` writes; nothing is written where it fails.
@@ -181,8 +184,9 @@ impl Call {
             out.truncate(start);
             return Err(why);
         }
-        let length = (out.len() - start - 1 + self.formats) as u32;
-        out[start + 1..start + 5].copy_from_slice(&length.to_be_bytes());
+        let bound = start + self.before + 1;
+        let length = (out.len() - bound + self.formats) as u32;
+        out[bound..bound + 4].copy_from_slice(&length.to_be_bytes());
         out.extend_from_slice(&self.tail);
         Ok(())
     }
@@ -344,17 +348,19 @@ mod tests {
 
     #[test]
     fn a_call_is_what_bind_and_execute_are_and_one_that_fails_is_none_of_it() {
-        for (count, formats) in
-            [(0, vec![]), (1, vec![Format::Binary]), (2, vec![Format::Text, Format::Binary])]
-        {
+        for (parse, count, formats) in [
+            (&b""[..], 0, vec![]),
+            (b"", 1, vec![Format::Binary]),
+            (b"a statement", 2, vec![Format::Text, Format::Binary]),
+        ] {
             let cells = |out: &mut Vec<u8>| -> Result<(), String> {
                 (0..count).try_for_each(|k| param(out, &Value::I64(k), LogicalType::I64))
             };
-            let mut expected = b"before".to_vec();
+            let mut expected = [b"before", parse].concat();
             bind(&mut expected, "q7", count as usize, &formats, cells).unwrap();
             execute(&mut expected);
             let mut out = b"before".to_vec();
-            let call = Call::new("q7", count as usize, &formats);
+            let call = Call::new(parse, "q7", count as usize, &formats);
             call.write(&mut out, cells).unwrap();
             assert_eq!(out, expected);
             call.write(&mut out, |out| param(out, &Value::I64(1 << 40), LogicalType::I32)).unwrap_err();

@@ -62,6 +62,8 @@ pub struct Spelled {
     pub startup: Vec<(&'static str, String)>,
     pub binding: Binding,
     pub wanted: Wanted,
+    /// Whether a pooler gives each transaction another session; `None`: to be found out.
+    pub pooled: Option<bool>,
     pub http: Option<u16>,
 }
 
@@ -93,6 +95,7 @@ impl Spelled {
             ("prefer-standby", Wanted::PreferStandby),
         ];
         let wanted = options.word(&["target_session_attrs"], &wanted).unwrap_or(Wanted::Any);
+        let pooled = options.word(&["pooler"], &[("transaction", true), ("none", false)]);
         options.only(&["client_encoding"], &["UTF8", "auto", "utf-8"], "inrush speaks UTF-8");
         options.only(&["gssencmode"], &["disable", "prefer"], "inrush does not encrypt by GSSAPI");
         options.only(&["load_balance_hosts"], &["disable"], "inrush tries hosts in their order");
@@ -124,6 +127,7 @@ impl Spelled {
             startup,
             binding,
             wanted,
+            pooled,
             http: http.and_then(Result::ok),
         })
     }

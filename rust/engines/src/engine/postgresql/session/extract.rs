@@ -43,6 +43,7 @@ impl PgSession {
             }
             Way::Rows { statement, fetch_rows } => {
                 let (name, formats) = (&statement.name, &statement.formats);
+                self.outbox.extend_from_slice(&statement.parse);
                 message::bind(&mut self.outbox, name, params.len(), formats, |out| {
                     let mut params = params.iter().zip(&statement.types);
                     params.try_for_each(|(value, ty)| message::param(out, value, *ty))

@@ -32,6 +32,8 @@ pub(super) enum Prepared {
 
 pub(super) struct Statement {
     pub(super) name: String,
+    /// What is sent before each use of it: see `PgSession::kept`.
+    pub(super) parse: Vec<u8>,
     pub(super) types: Vec<LogicalType>,
     pub(super) columns: Vec<AnswerColumn>,
     /// Of the columns.
@@ -74,6 +76,20 @@ impl PgSession {
         }
     }
 
+    /// The name under which the session keeps a statement; empty: a pooler may give the next call another session, so that each
+    /// call sends the statement anew.
+    fn kept(&self, name: &str) -> String {
+        if self.is_pooled() {
+            String::new()
+        } else {
+            name.to_owned()
+        }
+    }
+
+    fn is_pooled(&self) -> bool {
+        self.address.pooled == Some(true)
+    }
+
     fn prepare_insert(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {
         columns_of(&self.ctx, op)?;
         let table = &self.ctx.plan.tables[op.table.expect("`columns_of` found it")];
@@ -87,13 +103,15 @@ impl PgSession {
                 let largest = largest_batch(&self.ctx, id).unwrap_or(1000);
                 let mut insert = MultiRow::new(op, table, largest, self.address.speaker.most_params)?;
                 let mut out = Vec::new();
+                // Batches that are not announced are parsed each time.
+                let batches = if self.is_pooled() { Vec::new() } else { batches };
                 insert.prepare(&format!("i{id}"), &batches, &mut out);
                 self.exchange(out, &op.text, |_, _| Some(()))?;
                 Ok(Prepared::MultiRow(Box::new(insert)))
             }
             "unnest" => {
                 let mut out = Vec::new();
-                let insert = Unnest::new(&format!("u{id}"), op, table, &mut out)?;
+                let insert = Unnest::new(&self.kept(&format!("u{id}")), op, table, &mut out)?;
                 self.exchange(out, &op.text, |_, _| Some(()))?;
                 Ok(Prepared::Unnest(Box::new(insert)))
             }
@@ -105,11 +123,12 @@ impl PgSession {
     }
 
     fn prepare_statement(&mut self, id: OpId, op: &OpPlan) -> Result<Statement, Error> {
-        let name = format!("q{id}");
+        let name = self.kept(&format!("q{id}"));
         let types: Vec<LogicalType> = op.params.iter().map(|p| p.ty).collect();
         let wire: Vec<PgType> = types.iter().map(|ty| PgType::usual(*ty)).collect();
         let mut out = Vec::new();
         message::parse(&mut out, &name, &op.text, &wire);
+        let parse = if name.is_empty() { out.clone() } else { Vec::new() };
         message::describe(&mut out, &name);
         let mut columns = Vec::new();
         self.exchange(out, &op.text, |tag, body| {
@@ -124,8 +143,8 @@ impl PgSession {
         }
         let names = columns.iter().map(|c| c.name.clone()).collect();
         let (changes, keep_answer) = (op.kind == OpKind::Execute, !op.holds.is_empty());
-        let call = message::Call::new(&name, types.len(), &formats);
-        Ok(Statement { name, types, columns, names, formats, call, changes, keep_answer })
+        let call = message::Call::new(&parse, &name, types.len(), &formats);
+        Ok(Statement { name, parse, types, columns, names, formats, call, changes, keep_answer })
     }
 
     fn prepare_extract(&mut self, id: OpId, op: &OpPlan) -> Result<Extract, Error> {
