@@ -50,6 +50,21 @@ class LedgerPlan(_OfImport):
     insert: str
 
 
+class MergeStep(TypedDict):
+    """A statement."""
+
+    text: str
+    #: Of a line in the ledger, about rows that the table loses or does not take: what follows `, file, chunk` behind the text.
+    noted: NotRequired[str | None]
+
+
+class MergePlan(TypedDict):
+    """Rows come into a table of the import's own first, and from there into that of the load."""
+
+    #: Into the table of the load, and what empties the other again.
+    steps: Sequence[MergeStep]
+
+
 class ShardPlan(TypedDict):
     name: str
     #: What its engine is opened with.
@@ -63,6 +78,8 @@ class ShardPlan(TypedDict):
     refused_most: NotRequired[int]
     #: Columns of hexadecimal digits that are stored as bytes -> n of PostgreSQL's `bit(n)`, 0 of others.
     raw: NotRequired[Mapping[str, int]]
+    #: Where rows may have keys that the table has already.
+    merge: NotRequired[MergePlan]
 
 
 class ImportPlan(_OfImport):
@@ -148,6 +165,8 @@ class ClientPlan(_OfImport):
     bytes_per_s: float | None
     reader_bytes_per_s: NotRequired[float | None]
     file_by_file: NotRequired[bool]
+    #: A chunk is sent when the one before is stored.
+    in_order: NotRequired[bool]
 
 
 LoadPlan: TypeAlias = ClientPlan | ServerPlan

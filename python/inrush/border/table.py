@@ -35,6 +35,29 @@ class ColumnPlan(TypedDict):
     gen: NotRequired[Generator]
 
 
+class SpelledAnyhow(TypedDict):
+    """In a way of the server's own: numbers go in as they are written."""
+
+    kind: Literal["any"]
+
+
+class SpelledAsWritten(TypedDict):
+    """With the digits behind the point that are written."""
+
+    kind: Literal["written"]
+
+
+class SpelledFixed(TypedDict):
+    """With so many digits behind the point."""
+
+    kind: Literal["fixed"]
+    digits: int
+
+
+#: How a server spells the numbers of a column that go in as texts.
+Spelling: TypeAlias = SpelledAnyhow | SpelledAsWritten | SpelledFixed
+
+
 class Limits(TypedDict, total=False):
     """A row with a value beyond these is rejected."""
 
@@ -43,6 +66,8 @@ class Limits(TypedDict, total=False):
     #: Floats that the column does not take.
     no_nan: bool
     no_infinity: bool
+    #: Texts of the column are numbers, spelled so.
+    number: Spelling
 
 
 class RowOrder(TypedDict):
@@ -123,8 +148,6 @@ class FileRows(TypedDict):
     times: NotRequired[Mapping[str, str]]
     #: Columns of texts with values that are bytes in the files.
     bytes: NotRequired[Sequence[str]]
-    #: Columns of texts with values that are numbers, where `written` has marks of its own for these.
-    numbers: NotRequired[Sequence[str]]
 
 
 RowSource: TypeAlias = GeneratedRows | FileRows

@@ -28,6 +28,7 @@ COMMANDS: Mapping[str, tuple[Callable[..., None], str]] = {
     "compare": (results.compare, "Compare two results of one study, as ratios with intervals"),
     "runs": (results.runs, "List the results of all studies"),
     "load": (load.load, "Load files: every row stored once, or rejected"),
+    "loads": (load.loads, "List what was loaded into a database, and from which files"),
     "load-server": (load.load_server, "Serve `inrush load --server` and store its rows"),
     "predict": (predict.predict, "Predict a load that was not measured"),
     "prove": (predict.prove, "Run what a prediction is about, and score it"),

@@ -70,6 +70,13 @@ def load(
             "--again", help="Load even files that are stored already, or rows that the table has lost."
         ),
     ] = False,
+    truncate: Annotated[
+        bool,
+        typer.Option(
+            "--truncate",
+            help="Empty the table before the first row is stored. A load that was killed goes on without that.",
+        ),
+    ] = False,
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
     ] = False,
@@ -101,6 +108,18 @@ def load(
             min=0,
             metavar="N",
             help="End the load when more rows than this are rejected; fewer are no failure. Without it the limit is 1,000, and any rejected row gives exit code 1.",
+        ),
+    ] = None,
+    upsert: Annotated[
+        bool,
+        typer.Option(
+            "--upsert", help="A row whose --key is in the table takes the place of the row that is there."
+        ),
+    ] = False,
+    on_conflict: Annotated[
+        str | None,
+        typer.Option(
+            "--on-conflict", metavar="skip", help="skip: a row whose --key is in the table is left out."
         ),
     ] = None,
     patience: Annotated[
@@ -191,6 +210,7 @@ def load(
     """Load files into one server or many shards: every row stored once, or rejected with line and reason."""
     from inrush.commands.load import load as command
     from inrush.load.call import Call
+    from inrush.load.merge import merging_of
     from inrush.study.said import read_types, written_as
 
     keys = tuple(k.strip() for k in key.split(",") if k.strip())
@@ -204,9 +224,26 @@ def load(
         hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
         header=header, columns=columns, format=format, written=written, encoding=encoding, types=read_types(type or ()),
-        dry_run=dry_run, series=series,
+        dry_run=dry_run, series=series, merging=merging_of(upsert, on_conflict), truncate=truncate,
     )  # fmt: skip
     raise typer.Exit(command(call, as_json, quiet))
+
+
+def loads(
+    into: Annotated[
+        str | None, typer.Option(metavar="URL", help="Look into this server or database file.")
+    ] = None,
+    shard: Shards = None,
+    table: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="Only what was loaded into this table, or schema.table."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """List what was loaded into a database: when, from which files, how many rows stored and rejected."""
+    from inrush.commands.loads import loads as command
+
+    command(tuple(shard or ()) or ((into,) if into else ()), table, as_json)
 
 
 def load_server(

@@ -78,9 +78,11 @@ def lines(done: Loaded) -> list[str]:
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
     if done.rows_on_replicas is not None:
         shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
+    merged = f"{done.merged:,} of them replaced or skipped, by a key that was in the table or came twice"
     meanwhile = f"another inrush stored {done.rows_meanwhile:,} of these rows meanwhile"
     found = [
         first,
+        *([merged] if done.merged else []),
         *([meanwhile] if done.rows_meanwhile else []),
         f"{VERDICTS[done.verdict]}: {done.why}; {rows(done.rows_in_ledger)} of this import in the ledger{shards}",
     ]

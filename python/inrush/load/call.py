@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from inrush.border.load import Rule
 from inrush.border.table import WrittenAs
+from inrush.engines.base.merge import Merging
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,12 @@ class Call:
     import_id: str | None = None
     #: Loads files that are stored already, or of which the table has lost rows.
     again: bool = False
+    #: Empties the table first, unless it is being filled so already.
+    truncate: bool = False
     #: Reads the table back and compares it with the files.
     verify: bool = False
+    #: What becomes of a row whose key is in the table; None: the server refuses it.
+    merging: Merging | None = None
     #: Each row also on the shard after its own.
     replica: bool = False
     #: Address of a load server that is there already, its token, and by what its certificate is known.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +55,8 @@ class Loaded:
     costs: Mapping[str, float] = field(default_factory=dict)
     #: What most rows were rejected for.
     reason: str = ""
+    #: Rows of the import that were replaced or skipped by their key.
+    merged: int = 0
     #: What to see to: rows that may be there twice, sequences that stand lower than their rows.
     warned: tuple[str, ...] = ()
 
@@ -69,6 +71,7 @@ class Loaded:
             "rows_stored": self.rows_stored,
             "rows_stored_before": self.rows_before,
             "rows_stored_meanwhile": self.rows_meanwhile,
+            "rows_merged": self.merged,
             "rows_rejected": self.rejected,
             "rejected_for": self.reason,
             "rows_in_ledger": self.rows_in_ledger,
@@ -150,6 +153,7 @@ def checked(
             imports=looked.imports,
             unfinished=looked.unfinished,
             uncompared=looked.uncompared,
+            merged=looked.merged,
             unknown=looked.unknown,
             items=begun.proof.items,
             of_client=counts["sums"],
@@ -160,6 +164,7 @@ def checked(
             changed=changed(begun.inputs),
         )
     )
+    found = replace(found, merged=looked.merged_own)
     # The files of other imports are not here to be read again.
     if not found.moved or looked.imports > 1:
         return found

@@ -44,7 +44,14 @@ def asked_of(call: Call, loading: Loading) -> Asked:
     floats = {"nan", "inf"} <= loading.not_finite
     has_unsigned = not loading.unsigned_is_signed
     return Asked(
-        call.strict, read_dates(call.dates), loading.has_days, floats, True, has_unsigned, call.types
+        call.strict,
+        read_dates(call.dates),
+        loading.has_days,
+        floats,
+        True,
+        has_unsigned,
+        loading.decimal,
+        call.types,
     )
 
 

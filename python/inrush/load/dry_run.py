@@ -26,8 +26,8 @@ from inrush.load.input import (
     file_document,
     limits_of,
     looked_at,
-    numbers_of,
     open_inputs,
+    refuse_unknown_numbers,
     table_of,
     times_of,
     type_lines,
@@ -96,6 +96,8 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
             # As the load will find them once the table is made, but for what the server alone knows.
             table = as_declared(table, shards.loading)
         times = times_of(looked, table, described, asked)
+        of_files = columns_of(looked, name, described, asked)
+        refuse_unknown_numbers(table, of_files, inputs[0].sniffed.written, shards.loading)
         found += table_lines(call, shards, targets, looked, table, described, there)
     files = tuple(file_document(one, table, spool, str(Path.cwd())) for one in inputs)
     first = inputs[0].sniffed
@@ -106,7 +108,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         table=table, target_table=ends.target_table(call.table), key={}, method="", import_id="", files=files,
         chunk_rows=call.chunk_rows, flush_rows=call.flush_rows, connections=1, parallel=1, reject_limit=call.reject_limit,
         patience_s=0.0, required=tuple(c for c, _, nullable in described if not nullable and c in ours),
-        limits=limits_of(described or own, table, shards.loading), times=times, number_texts=numbers_of(table, columns_of(looked, name, described, asked), inputs[0].sniffed.written, shards.loading),
+        limits=limits_of(described or own, table, shards.loading), times=times,
     )  # fmt: skip
     rows, rejects = read(wanted, shards, spool)
     shown, rejected = first_reasons(rejects, SHOWN) if rejects is not None else ([], 0)

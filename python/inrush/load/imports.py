@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 from itertools import count, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,8 @@ from inrush.load.grown import refuse as refuse_grown
 from inrush.load.grown import refuse_changed as refuse_other_content
 from inrush.load.identity import Content, Start
 from inrush.load.ledger import Header
-from inrush.load.ledgers import Ledgers, Rows, identity_of, later_of, named_of, summed_of
+from inrush.load.ledgers import WHOLE_S, Ledgers, Rows, identity_of, later_of, named_of, summed_of
+from inrush.load.merge import without_merged
 from inrush.load.spool import refuse_changed
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class Import:
     warned: tuple[str, ...] = ()
     #: Its files have grown since it was begun: its line in the ledger says what they hold now.
     grown: bool = False
+    #: The table is emptied before it begins.
+    empties: bool = False
 
     @property
     def load(self) -> str:
@@ -95,6 +99,8 @@ def settle(
         identity.refuse_twice(contents)
     base = call.import_id or identity.base_id(contents, ledgers.table, identity_of(ledgers))
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
+    empties = call.truncate and not _is_filling(ledgers, own, headers)
+    call = replace(call, again=call.again or empties)
     by_shard = ledgers.rows([h.load for h in headers[0]])
     rows = summed_of(by_shard)
     is_other = own is None or sorted(own.files) != sorted(c.digest for c in contents)
@@ -111,7 +117,8 @@ def settle(
                 "are stored stay"
             )
             of = continued(ledgers, known, contents, headers, digest_s, base)
-            return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
+            inside = without_merged(ledgers, by_shard)
+            return replace(of, stored=refuse_missing(ledgers, of, headers, inside, table))
     if own is None or call.again:
         warned: list[str] = []
         if not call.again:
@@ -130,12 +137,40 @@ def settle(
         new = _new(base, 0 if own is None else own.again + 1, taken, contents, call.chunk_rows, ledgers)
         numbers = tuple(range(len(contents)))
         return Import(
-            ledgers.name, ledgers.table, new, numbers, call.chunk_rows, digest_s, warned=tuple(warned)
+            ledgers.name,
+            ledgers.table,
+            new,
+            numbers,
+            call.chunk_rows,
+            digest_s,
+            warned=tuple(warned),
+            empties=empties,
         )
     found = continued(ledgers, own, contents, headers, digest_s)
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
-    return replace(found, stored=refuse_missing(ledgers, found, headers, by_shard, table))
+    inside = without_merged(ledgers, by_shard)
+    return replace(found, stored=refuse_missing(ledgers, found, headers, inside, table))
+
+
+def _is_filling(ledgers: Ledgers, own: Header | None, headers: Sequence[Sequence[Header]]) -> bool:
+    """Whether the latest import is this one, which emptied the table and has not ended: then it goes on."""
+    if own is None or not any(ledgers.rows([own.load])) or own.load not in unfinished(ledgers, [own]):
+        return False
+    places = [named_of(found, own.load) for found in headers]
+    return own == headers[0][-1] and all(of is not None and of.rows_before == 0 for of in places)
+
+
+def empty(ledgers: Ledgers, tables: Sequence[str], note: Callable[[str], None]) -> None:
+    """tables: as statements use them."""
+    rows = sum(ledgers.counts(tables[0]))
+    for table in tables:
+        ledgers.at_once(partial(_empty, ledgers, table))
+    note(f"table {ledgers.table} was emptied: it held {rows:,} row{'s' * (rows != 1)}")
+
+
+def _empty(ledgers: Ledgers, table: str, k: int) -> None:
+    ledgers.shards.ask(ledgers.targets[k][1], f"{ledgers.shards.loading.empties} {table}", WHOLE_S)
 
 
 def continued(

@@ -40,13 +40,6 @@ LOOK_ROWS = 2_000
 FEW = 100
 
 
-#: Types of numbers that no column of inrush's own has.
-NUMBERS = (
-    "numeric", "decimal", "dec", "fixed", "number", "money", "smallmoney", "hugeint", "uhugeint", "tinyint", "utinyint", "smallint",
-    "usmallint", "mediumint", "int", "integer", "uinteger", "bigint", "ubigint", "double", "double precision", "float", "real",
-    "decimal32", "decimal64", "decimal128", "decimal256", "int128", "int256", "uint128", "uint256",
-)  # fmt: skip
-SIGNS = re.compile(r"\b(unsigned|signed|zerofill)\b\s*|\s+(?:unsigned|signed|zerofill)\b")
 LENGTH = re.compile(r"(?:char|varchar|character|character varying)\((\d+)\)", re.IGNORECASE)
 
 
@@ -298,6 +291,8 @@ def limits_of(
             limits.update({column: lacks} if lacks else {})
         elif logical.get(column, "bool") != "bool" and (span := loading.ranges.get(base_type(kind))):
             limits[column] = {"range": list(span)}
+        elif logical.get(column) == "text" and (number := loading.spelling_of(kind)):
+            limits[column] = {"number": number}
     return limits
 
 
@@ -312,25 +307,24 @@ def as_declared(table: Table, loading: Loading) -> Table:
     return replace(table, columns=tuple(map(read, table.columns)))
 
 
-def numbers_of(
+def refuse_unknown_numbers(
     table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading
-) -> tuple[str, ...]:
-    """Columns whose values go in as texts and are numbers to the server, where these have marks of their own. Pure.
+) -> None:
+    """Raises UsageError for values that look like numbers, of a type that may be one or not, where numbers have marks of their own.
 
-    found: the columns of the files. Raises UsageError for values that look like numbers, of a type that may be one or not.
+    found: the columns of the files.
     """
     if not {"decimal", "thousands"} & set(written):
-        return ()
+        return
     looks = {c.name for c in found if c.type in ("i32", "i64", "u64", "f64")}
     as_text = [c for c in table.columns if c.type == "text" and loading.is_as_text(c.declared)]
-    numbers = [c.name for c in as_text if SIGNS.sub("", base_type(c.declared)).strip() in NUMBERS]
-    unknown = [f"{c.name} ({c.declared})" for c in as_text if c.name in looks and c.name not in numbers]
-    if unknown:
+    odd = [c for c in as_text if c.name in looks and loading.spelling_of(c.declared) is None]
+    if odd:
+        unknown = ", ".join(f"{c.name} ({c.declared})" for c in odd)
         raise UsageError(
-            f"table {table.name}: values of {', '.join(unknown)} look like numbers, and whether that type is one is not known: "
+            f"table {table.name}: values of {unknown} look like numbers, and whether that type is one is not known: "
             "--decimal and --thousands do not say how they are read; load such a table without them"
         )
-    return tuple(numbers)
 
 
 def looked_at(inputs: Sequence[Input]) -> list[Input]:

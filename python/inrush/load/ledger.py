@@ -76,10 +76,10 @@ def another_version(name: str) -> UsageError:
     )
 
 
-def headers(rows: Iterable[Sequence[Any]], name: str, table: str) -> list[Header]:
+def headers(rows: Iterable[Sequence[Any]], name: str, table: str | None) -> list[Header]:
     """Of the rows of `ask_headers`, those of this table, the latest last; of two of one import, the later one.
 
-    name: of the ledger. Raises UsageError for a line of another version.
+    name: of the ledger. table: None for all. Raises UsageError for a line of another version.
     """
     first_lines: dict[str, Header] = {}
     for load, text in rows:
@@ -91,7 +91,7 @@ def headers(rows: Iterable[Sequence[Any]], name: str, table: str) -> list[Header
             header = Header(**{**document, **lists})
         except (ValueError, KeyError, TypeError) as e:
             raise another_version(name) from e
-        if header.table == table and (
+        if table in (None, header.table) and (
             header.load not in first_lines or first_lines[header.load].began < header.began
         ):
             first_lines[header.load] = header
@@ -161,6 +161,14 @@ def ask_files(name: str, loads: Sequence[str]) -> str:
     return (
         f"SELECT load_id, file_no, MAX(is_last) AS n, SUM(row_count) AS k FROM {name} "
         f"WHERE load_id IN ({', '.join(map(literal, loads))}) AND file_no >= 0 GROUP BY load_id, file_no"
+    )
+
+
+def ask_rejected(name: str, loads: Sequence[str]) -> str:
+    """(import, file, chunk, position) of chunks that ended a file, or came without rows that a server refused."""
+    return (
+        f"SELECT load_id, file_no, chunk_no, goes_on FROM {name} WHERE load_id IN ({', '.join(map(literal, loads))}) "
+        "AND file_no >= 0 AND (is_last = 1 OR goes_on LIKE '%\"refused\"%')"
     )
 
 

@@ -13,6 +13,7 @@ from inrush.load.imports import Import, items_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, Rows, later_of, named_of, summed_of
+from inrush.load.merge import names_of, without_merged
 from inrush.load.proof import Figures
 from inrush.plan import ends
 
@@ -59,6 +60,15 @@ class Looked:
     unfinished: tuple[str, ...] = ()
     #: Copies that are not on the shard after their rows.
     astray: str = ""
+    #: Rows of the imports that filled the table, and of this one, that were replaced or skipped by their key.
+    merged: int = 0
+    merged_own: int = 0
+
+
+#: Why the sums are not compared of a table with merged rows.
+NO_SUMS = (
+    "rows were replaced or skipped by their key, and this engine's SQL does not sum all of their columns"
+)
 
 
 def _why_not(filled: bool, can: bool, before: int) -> str:
@@ -87,6 +97,7 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         headers = ledgers.headers()
         loads = [*{of.load, *(h.load for h in headers[0])}]
         rows = ledgers.rows(loads)
+        inside = without_merged(ledgers, rows)
         together = _of_all_shards(headers)
         can = proof.worth_summing(of.load, together, summed_of(rows))
         figures = _figures(ledgers, table) if can else []
@@ -100,10 +111,10 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
     owns = [named_of(found, own.load) or own for own, found in zip(of.headers, headers, strict=True)]
     least = [
         proof.least(own, later_of(found, own), mine)
-        for own, found, mine in zip(owns, headers, rows, strict=True)
+        for own, found, mine in zip(owns, headers, inside, strict=True)
     ]
     named = [(name, now, low) for (name, _), now, low in zip(ledgers.targets, counts, least, strict=True)]
-    sums = summed_of(rows)
+    sums = summed_of(inside)
     before = sum(h.rows_before for h in owns)
     if not still:
         return Looked(named, before, None, None, None, [])
@@ -111,10 +122,14 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
     of_ledger = _sums(ledgers, tables, [of.load])
     same = filled is not None and all(_same(h, tables.items, table.types) for h in filled)
     loads = [h.load for h in filled or ()]
-    expected = None
+    expected: list[int] | None = None
+    gone: list[int] | None = []
     if filled and same and can:
         expected = of_ledger if loads == [of.load] else _sums(ledgers, tables, loads)
-    why = _why_not(filled is not None, can, before)
+        gone = _merged(ledgers, tables, loads)
+        can = gone is not None
+        expected = None if expected is None or gone is None else proof.added(tables.items, [expected, gone])
+    why = _why_not(filled is not None, can, before) if gone is not None else NO_SUMS
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     astray = ""
     if copies is not None and filled and expected is not None:
@@ -128,6 +143,7 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
             # Copies were asked for later: they are of some imports alone.
             expected, why = None, "the replicas hold the rows of some imports alone"
     others = [h for h in filled or () if h.load != of.load]
+    stored = summed_of(rows)
     return Looked(
         named,
         before,
@@ -139,6 +155,8 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         len(loads),
         unfinished(ledgers, others),
         astray,
+        merged=sum(stored.get(load, 0) - sums.get(load, 0) for load in loads),
+        merged_own=stored.get(of.load, 0) - sums.get(of.load, 0),
     )
 
 
@@ -169,6 +187,13 @@ def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | 
     lines = ledgers.ask(0, ledger.ask_sums(ledgers.name, loads))
     texts = [last.get((str(load), int(file), int(chunk)), text) for load, file, chunk, _, text in lines]
     return proof.of_lines(tables.items, texts)
+
+
+def _merged(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
+    """What the sums lack by rows that were replaced or skipped: each shard has its own. None where no SQL computes them."""
+    question = ledger.ask_sums(ledgers.name, names_of(loads))
+    lines = [text for of in ledgers.at_once(lambda k: ledgers.ask(k, question)) for *_, text in of]
+    return proof.of_lines(tables.items, lines)
 
 
 def _lacking(ledgers: Ledgers, loads: Sequence[str]) -> dict[tuple[str, int, int], str]:

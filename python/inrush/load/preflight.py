@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.errors import Problem, problems_of
 from inrush.load import create
+from inrush.load.merge import merge_problems
 from inrush.load.names import blank_name_problems, column_name_problems, table_name_problems
 from inrush.load.remote import remote_problems
 from inrush.load.series import path_problems
@@ -45,6 +46,7 @@ def call_problems(call: Call) -> Iterator[Problem]:
     if call.types and not call.create:
         yield Problem.sentence("--type: a table that is there says its types; it goes with --create")
     yield from problems_of(partial(read_dates, call.dates))
+    yield from merge_problems(call)
     if call.server:
         yield from remote_problems(call)
     elif wrong := problems_of(partial(shards_of, call, lambda _: None)):

@@ -19,7 +19,7 @@ from inrush.load.input import (
     in_units_of,
     limits_of,
     looked_at,
-    numbers_of,
+    refuse_unknown_numbers,
     table_of,
     times_of,
     type_lines,
@@ -29,6 +29,7 @@ from inrush.load.input import (
 from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, at_once, has_ledgers, once_more, open_ledgers
 from inrush.load.look import Begun
+from inrush.load.merge import make_stages, refuse_unmerged, with_merge
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
 from inrush.plan import ends
@@ -74,6 +75,8 @@ def prepare(
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
     read_so = reading.reading_of(files, of.numbers, there.times, there.key, rule)
     reading.refuse_other_places(read_so, there.as_begun)
+    of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
+    refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
     wanted = ends.Wanted(
         table=table,
         target_table=physical,
@@ -91,12 +94,6 @@ def prepare(
         required=there.required,
         limits=limits_of(there.described, table, shards.loading),
         times=there.times,
-        number_texts=numbers_of(
-            table,
-            columns_of(looked_at(inputs), table.name, there.described, asked),
-            files[0]["written"],
-            shards.loading,
-        ),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",
@@ -104,10 +101,15 @@ def prepare(
         items=proven_by.items,
         ledger=of.ledger,
     )
+    wanted = with_merge(wanted, call, shards.loading)
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
     try:
+        if of.empties and there.was_there:
+            names = [physical, *([wanted.replica_table] if wanted.replica_table else [])]
+            imports.empty(there.ledgers, names, note)
         of = imports.begin(there.ledgers, of, proven_by.items, types, read_so, physical)
+        make_stages(wanted, shards, targets)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))
@@ -128,6 +130,8 @@ class TableThere:
     key: tuple[str, ...]
     #: How files were read when the import was begun.
     as_begun: Header
+    #: It was not made for this load.
+    was_there: bool
 
     @property
     def declared(self) -> dict[str, str]:
@@ -154,6 +158,7 @@ def table_there(
     # Before a table that holds no rows of its own passes for one that lost them.
     refuse(preflight.server_problems(shards, targets, call.table))
     described = describe(shards, targets[0][1], call.table)
+    was_there = bool(described)
     asked = create.asked_of(call, shards.loading)
     table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading, asked)
     times, undecided = times_or_not(looked, table, described, asked)
@@ -180,7 +185,8 @@ def table_there(
         raise create.MadeMeanwhile from None
     if absent:
         raise no_table(targets, call.table)
-    if call.verify:
+    refuse_unmerged(call, shards, targets, there, physical)
+    if call.verify and not of.empties:
         imports.refuse_verify(ledgers, of, physical if described else None)
     if not described:
         unsure = create.null_line(looked, call.key) if shards.loading.null_is_a_type else []
@@ -202,7 +208,7 @@ def table_there(
         once_more(partial(shards.ask, target, copy))
     if create.is_spread(call, shards):
         create.coordinate(call, shards, described, note)
-    return TableThere(table, described, ledgers, of, times, key, as_begun)
+    return TableThere(table, described, ledgers, of, times, key, as_begun, was_there)
 
 
 def times_or_not(

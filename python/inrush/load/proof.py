@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
+from inrush.border.table import SpelledAnyhow
 from inrush.engines.base.loading import Loading
 from inrush.load.ledger import Header
 
@@ -52,6 +53,8 @@ class LoadEvidence:
     unfinished: Sequence[str] = ()
     #: Why the table's sums are not those of files, where nothing is expected.
     uncompared: str = ""
+    #: Rows of the imports that filled the table that were replaced or skipped by their key.
+    merged: int = 0
     #: Copies that are not on the shard after their rows: other rows by the ledgers, or other sums of the tables.
     copies_missing: str = ""
     astray: str = ""
@@ -69,6 +72,8 @@ class LoadVerdict:
     columns: Mapping[str, str] = field(default_factory=dict)
     #: Of which tables every column has its sum and the rows have not: values changed places. As of `LoadEvidence.found`.
     moved: tuple[str, ...] = ()
+    #: Rows of this import that were replaced or skipped by their key.
+    merged: int = 0
 
 
 def judge(of: LoadEvidence) -> LoadVerdict:
@@ -166,6 +171,10 @@ def compared(of: LoadEvidence, expected: Figures) -> LoadVerdict:
     files = "the files'"
     if of.imports > 1:
         files = f"those of the files of all {of.imports} imports that filled the table"
+    if of.merged:
+        files += (
+            f", without {of.merged:,} row{'s' * (of.merged != 1)} that another one of the same key stands for"
+        )
     if of.unfinished:
         files += f", as far as these were stored: of {', '.join(of.unfinished)} a part is missing"
     return LoadVerdict("proven", f"{equal_parts(of.items, list(shown))} are equal to {files}", shown)
@@ -321,6 +330,7 @@ def worth_summing(own: str, headers: Sequence[Header], rows: Mapping[str, int]) 
 
 # --- columns that a type changes
 
+ANYHOW: SpelledAnyhow = {"kind": "any"}
 #: Of MySQL: so many digits are kept.
 ROUNDED_FLOAT = re.compile(r"(float|double)\(\d+,\d+\)")
 TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
@@ -340,7 +350,7 @@ def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str
             found[column] = REWRITTEN
         elif ROUNDED_FLOAT.match(kind):
             found[column] = f"{kind} rounds"
-        elif loading.is_as_text(kind):
+        elif loading.is_as_text(kind) and (loading.spelling_of(kind) or ANYHOW)["kind"] == "any":
             found[column] = f"{kind} is stored in another spelling, or rounded"
     return found
 

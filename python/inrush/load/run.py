@@ -25,6 +25,7 @@ from inrush.load.each_file import COUNTS, EachFile, names_said
 from inrush.load.expand import expand
 from inrush.load.input import LOOK_ROWS, Input, open_inputs
 from inrush.load.look import begun_of
+from inrush.load.merge import drop_stages
 from inrush.load.preflight import call_problems
 from inrush.load.prepare import prepare
 from inrush.load.process import End
@@ -293,6 +294,7 @@ def proven(
     from inrush import _core
 
     try:
+        drop_stages(wanted, shards, targets)
         in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
         places = ends.replica_places(targets) if wanted.replica_table else []
         load = ends.replica_load(wanted.import_id)
@@ -340,6 +342,7 @@ def proven(
         verified,
         {"digest_s": begun.of.digest_s, "verify_s": verify_s},
         reasons.most if reasons is not None else "",
+        found.merged,
         warned,
     )
 

@@ -18,6 +18,7 @@ from inrush.border.load import (
     ImportPlan,
     LedgerPlan,
     LinkPlan,
+    MergePlan,
     Rule,
     ServerPlan,
     ShardPlan,
@@ -91,8 +92,6 @@ class Wanted:
     limits: Mapping[str, border.Limits] = field(default_factory=dict)
     #: Column of times -> how they are written: iso, dmy, mdy.
     times: Mapping[str, str] = field(default_factory=dict)
-    #: Columns of numbers that go in as texts.
-    number_texts: tuple[str, ...] = ()
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     #: How the key places rows on the shards.
@@ -105,6 +104,9 @@ class Wanted:
     items: tuple[border.ChecksumItem, ...] = ()
     #: Beside the table; the connection's own schema without.
     ledger: str = ""
+    #: Where rows may have keys that the table has; and where they come first, as statements use it.
+    merge: MergePlan | None = None
+    stage: str = ""
     #: Folder of the files with its rejected rows.
     rejects: str = ""
     #: A `Begun` of `load/look.py`, for the end of the load.
@@ -157,6 +159,12 @@ def replica_table(name: str) -> str:
 def replica_load(load: str) -> str:
     """The import as the ledger of a shard names it for the rows of its neighbour."""
     return f"{load}-replica"
+
+
+def merged_loads(load: str) -> tuple[str, str]:
+    """The import as the ledger names it for rows that are not in the table, or no more: by a key that was there; by one that came
+    twice at once."""
+    return f"{load}-keyed", f"{load}-twice"
 
 
 def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[str, border.Target]]:
@@ -230,8 +238,6 @@ def source_of(
         row_source["times"] = dict(wanted.times)
     if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
         row_source["bytes"] = of_bytes
-    if wanted.number_texts:
-        row_source["numbers"] = list(wanted.number_texts)
     return row_source
 
 
@@ -268,7 +274,7 @@ def shard_documents(
     wanted: Wanted, server: Twin, physical: str, load: str, places: Sequence[tuple[str, border.Target]]
 ) -> list[ShardPlan]:
     """The places of one table, each with its plan and ledger. Raises UsageError for a method that is not there."""
-    planned = table_plan(server, wanted.table, physical)
+    planned = table_plan(server, wanted.table, wanted.stage or physical)
     operation = Operation("insert", "insert", table=wanted.table.name)
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
@@ -303,6 +309,8 @@ def shard_document(
         "patience_ns": ns(wanted.patience_s),
         "rows_per_s": wanted.shard_rows_per_s,
     }
+    if wanted.merge is not None:
+        shard["merge"] = wanted.merge
     if refused_most:
         shard["refused_most"] = refused_most
     if raw:
@@ -393,4 +401,5 @@ def client_plan(
         "items": list(wanted.items),
         "reject_limit": wanted.reject_limit,
         "bytes_per_s": wanted.bytes_per_s,
+        "in_order": wanted.merge is not None,
     }

@@ -64,6 +64,8 @@ class Asked:
     bytes: bool = False
     #: It has whole numbers from 2^63 on.
     unsigned: bool = True
+    #: Its type of decimals, with most digits and most of them behind the point; None: it has none for files that say theirs.
+    decimal: tuple[str, int, int] | None = None
     #: Column -> its type: one of inrush's, or one of the database's that its values go into as texts.
     types: Mapping[str, str] = field(default_factory=dict)
 
@@ -136,6 +138,22 @@ def as_asked(column: Chosen, asked: Asked) -> Chosen:
     return replace(column, type=kind, form=column.form if is_time else None, choice=undecided)
 
 
+#: A decimal of Arrow: its digits, and those behind the point.
+ARROW_DECIMAL = re.compile(r"decimal(?:32|64|128|256)\((\d+), (\d+)\)")
+
+
+def decimal_of(spelled: Sequence[str], has: tuple[str, int, int] | None) -> str:
+    """The type of the database that holds these decimals of all files; empty: they are none, or it has none that does. Pure."""
+    found = [ARROW_DECIMAL.fullmatch(text) for text in spelled]
+    if has is None or not all(found):
+        return ""
+    sizes = [(int(of[1]), int(of[2])) for of in found if of is not None]
+    behind = max(behind for _, behind in sizes)
+    digits = behind + max(digits - behind for digits, behind in sizes)
+    name, most, most_behind = has
+    return f"{name}({digits},{behind})" if digits <= most and behind <= most_behind else ""
+
+
 def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen:
     """same: a column as it is in each file."""
     name, nulls, longest = same[0].name, sum(c.nulls for c in same), max(c.longest for c in same)
@@ -152,7 +170,8 @@ def chosen_column(same: Sequence[Found], asked: Asked, complete: bool) -> Chosen
             raise UsageError(
                 f"column {name}: bytes of a file go by `inrush load` alone, into a database that has them"
             )
-        return Chosen(name, kind, nulls, longest=longest, far=far, spelled=same[0].spelled)
+        declared = decimal_of([c.spelled for c in same], asked.decimal)
+        return Chosen(name, kind, nulls, longest=longest, far=far, spelled=same[0].spelled, declared=declared)
     if asked.bytes and any(c.nul for c in same):
         return Chosen(name, "bytes", nulls, evidence=together(parts), longest=longest)
     evidence = together(parts)
@@ -262,6 +281,8 @@ def literal_lines(files: Sequence[Sniffed]) -> list[str]:
 def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     """None where all values fit a type and no other was in question."""
     choice = c.choice
+    if c.declared:
+        return None
     if c.spelled:
         return f"column {c.name}: {c.spelled}; stored as text"
     if c.type == "bytes" and c.evidence is not None:

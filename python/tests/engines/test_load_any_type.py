@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import date, time
 from decimal import Decimal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
@@ -132,6 +135,10 @@ CLICKHOUSE_NOW: Mapping[str, Texts] = {
     "Tuple(Int32, String)": (("(1,'a')", "(2,'')"), SAME),
     "Map(String, Int32)": (("{'a':1,'b':2}", "{}"), SAME),
 }  # fmt: skip
+#: Types whose values go in as the server writes them, whichever way the file does.
+CONVERTED = (
+    "inet", "bytea", "bit(4)", "float8[]", "timestamptz", "BLOB", "numeric(10,2)", "decimal(30,2)", "DECIMAL(18,3)",
+)  # fmt: skip
 #: What is made before a table of these types.
 BEFORE = (
     "CREATE EXTENSION hstore",
@@ -171,7 +178,7 @@ def checked(types: Mapping[str, Texts], found: list[list[Any]], done: Loaded, nu
         expected = [*(other or texts), *([None] if nulls else [])]
         assert [row[k] for row in found] == expected, kind
         how = done.columns[f"c{k}"]
-        converted = kind in ("inet", "bytea", "bit(4)", "float8[]", "timestamptz", "BLOB")
+        converted = kind in CONVERTED
         assert ("not compared" in how) == bool(other and not converted), (kind, how)
     unsure = any("not compared" in how for how in done.columns.values())
     assert done.verdict == ("counted" if unsure else "proven"), done.why
@@ -240,8 +247,8 @@ def test_types_of_embedded_engines(engine: str, tmp_path: Path) -> None:
 def test_a_value_that_is_none_of_its_type_is_refused_with_the_server_s_reason(
     here: Place, tmp_path: Path
 ) -> None:
-    here.ask("CREATE TABLE t (id int, n numeric)")
-    (tmp_path / "a.csv").write_text("id,n\n1,2.5\n2,much\n")
+    here.ask("CREATE TABLE t (id int, n interval)")
+    (tmp_path / "a.csv").write_text("id,n\n1,1 day\n2,much\n")
     with pytest.raises(InrushError, match="much"):
         here.load([tmp_path / "a.csv"], tmp_path, reject_limit=0)
     assert here.rows() == 0
@@ -250,14 +257,82 @@ def test_a_value_that_is_none_of_its_type_is_refused_with_the_server_s_reason(
 
 
 def test_one_changed_value_is_not_called_proven(here: Place, tmp_path: Path) -> None:
-    here.ask("CREATE TABLE t (id int, n numeric)")
-    (tmp_path / "a.csv").write_text("id,n\n1,2.5\n2,3.5\n")
+    here.ask("CREATE TABLE t (id int, n interval, m numeric)")
+    (tmp_path / "a.csv").write_text("id,n,m\n1,1 day,2.5\n2,2 days,3.5\n")
     assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "proven"
-    here.ask("UPDATE t SET n = 2.4 WHERE id = 1")
+    here.ask("UPDATE t SET m = 2.4 WHERE id = 1")
+    assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "different"
+    here.ask("UPDATE t SET m = 2.5, n = '1 hour' WHERE id = 1")
     done = here.load([tmp_path / "a.csv"], tmp_path)
     assert done.verdict == "counted" and "`n` not compared" in done.why, done.why
     here.ask("UPDATE t SET n = NULL WHERE id = 1")
     assert here.load([tmp_path / "a.csv"], tmp_path).verdict == "different"
+
+
+#: Numbers of a file, and what a column with two digits behind the point has of them: None where it would round.
+EXACT = {
+    "1": "1.00", " +007.5 ": "7.50", "-.25": "-0.25", "1.2e2": "120.00", "125e-2": "1.25", "-0": "0.00", "3.1400": "3.14",
+    "12345678901234567890.12": "12345678901234567890.12", "0.105": None, "1e-3": None, "-0.0049999": None, "1,5": None, "x": None,
+}  # fmt: skip
+
+
+def exact_or_rejected(load: Callable[[Path], Loaded], found: Callable[[], list[str]], folder: Path) -> None:
+    rows = (f"{k},{json.dumps(text)}\n" for k, text in enumerate(EXACT))
+    (folder / "a.csv").write_text("id,n\n" + "".join(rows))
+    done = load(folder / "a.csv")
+    assert done.verdict == "proven" and "not compared" not in done.why, done.why
+    kept = [text for text in EXACT.values() if text is not None]
+    assert (done.rows_stored, done.rejected) == (len(kept), len(EXACT) - len(kept))
+    assert found() == kept
+    told = done.rejects.read_text()
+    assert told.count("finer than the column, which keeps 2 digits") == 3 and told.count("not a number") == 2
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", "mariadb"])
+def test_a_decimal_is_stored_as_it_is_or_rejected(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    for place in database(request.getfixturevalue(engine)):
+        place.ask("CREATE TABLE t (id int, n decimal(30,2))")
+        exact_or_rejected(
+            partial(loaded_by, place, tmp_path), partial(texts_in, place, "CAST(n AS CHAR(40))"), tmp_path
+        )
+
+
+def loaded_by(place: Place, folder: Path, path: Path) -> Loaded:
+    return place.load([path], folder, verify=True)
+
+
+def texts_in(place: Place, column: str) -> list[str]:
+    return [row[0].strip() for row in place.ask(f"SELECT {column} FROM t ORDER BY id")]
+
+
+def test_a_decimal_of_duckdb_is_stored_as_it_is_or_rejected(tmp_path: Path) -> None:
+    at = tmp_path / "t.db"
+    with duckdb.connect(str(at)) as made:
+        made.execute("CREATE TABLE t (id INTEGER, n DECIMAL(30,2))")
+
+    def loaded(path: Path) -> Loaded:
+        call = Call((str(path),), "t", into=f"duckdb://{at}", verify=True)
+        return load(call, tmp_path / "loads", lambda note: None, lambda event: None)
+
+    def found() -> list[str]:
+        with duckdb.connect(str(at)) as table:
+            return [
+                row[0] for row in table.execute("SELECT CAST(n AS VARCHAR) FROM t ORDER BY id").fetchall()
+            ]
+
+    exact_or_rejected(loaded, found, tmp_path)
+
+
+def test_a_number_without_bounds_keeps_the_digits_that_are_written(here: Place, tmp_path: Path) -> None:
+    texts = {"1.50": "1.50", "007": "7", "1.5e3": "1500", "1e-3": "0.001", "-0.0": "0.0", "inf": "Infinity"}
+    here.ask("CREATE TABLE t (id int, n numeric)")
+    rows = (f"{k},{text}\n" for k, text in enumerate(texts))
+    (tmp_path / "a.csv").write_text("id,n\n" + "".join(rows))
+    done = here.load([tmp_path / "a.csv"], tmp_path, verify=True)
+    assert (done.verdict, done.rejected) == ("proven", 0), done.why
+    assert [row[0] for row in here.ask("SELECT n::text FROM t ORDER BY id")] == list(texts.values())
 
 
 def test_a_sequence_that_stands_lower_than_its_rows_is_said_with_the_command(
@@ -344,3 +419,28 @@ def test_what_a_parquet_file_cannot_give_exactly_is_refused(here: Place, tmp_pat
         with pytest.raises(InrushError, match=why):
             here.load([tmp_path / f"{name}.parquet"], tmp_path, table=name)
         assert here.rows(name) == 0
+
+
+@pytest.mark.parametrize("engine", ["postgresql", "mysql", "mariadb"])
+def test_a_decimal_of_parquet_makes_a_decimal(
+    engine: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    """Of several files the one that holds all of them."""
+    texts = ["-1234567890123456.5000", "0.0001", "12345678901234567890.12"]
+    for name, values, kind in (
+        ("a", texts[:2], pa.decimal128(20, 4)),
+        ("b", texts[2:], pa.decimal128(22, 2)),
+    ):
+        table = pa.table({"id": range(len(values)), "n": pa.array([Decimal(v) for v in values], kind)})
+        pq.write_table(table, tmp_path / f"{name}.parquet")
+    files = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+    for place in database(request.getfixturevalue(engine)):
+        done = place.load(files, tmp_path / "loads", create=True, verify=True)
+        assert done.verdict == "proven", done.why
+        [(kind,)] = [row[1:2] for row in place.ask(describe_t(engine)) if row[0] == "n"]
+        assert kind == ("numeric(24,4)" if engine == "postgresql" else "decimal(24,4)")
+        assert sorted(texts_in(place, "CAST(n AS CHAR(40))")) == sorted([*texts[:2], texts[2] + "00"])
+
+
+def describe_t(engine: str) -> str:
+    return server(engine).loading.describe("", "t")  # type: ignore[union-attr]

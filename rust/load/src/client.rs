@@ -327,7 +327,10 @@ fn send_file(
             ChunkHead { file: file.number, chunk, rows: sent, after, last, sums: sums.text(), left_out };
         shared.rows_sent.fetch_add(sent, Relaxed);
         wire.send(&body, UnderWay { at, before, read: count as u32, bytes: read, head })?;
-        let refused = send_without_refused(shared, schema, wire)?;
+        let refused = match shared.plan.in_order {
+            true => all_stored(shared, schema, wire, event_sender)?,
+            false => send_without_refused(shared, schema, wire)?,
+        };
         (sum.rows, sum.rejected) = (sum.rows.saturating_sub(refused), sum.rejected + refused);
         if last {
             return Ok(sum);

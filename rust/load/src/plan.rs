@@ -95,6 +95,27 @@ pub struct ShardPlan {
     /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
     #[serde(default)]
     pub raw: BTreeMap<String, u32>,
+    /// Where rows may have keys that the table has already.
+    #[serde(default)]
+    pub merge: Option<MergePlan>,
+}
+
+/// Rows come into a table of the import's own first, and from there into that of the load: all of it in one transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergePlan {
+    /// Into the table of the load, and what empties the other again.
+    pub steps: Vec<MergeStep>,
+}
+
+/// A statement.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MergeStep {
+    pub text: String,
+    /// Of a line in the ledger, about rows that the table loses or does not take: what follows `, file, chunk` behind the text.
+    #[serde(default)]
+    pub noted: Option<String>,
 }
 
 /// Statements about the ledger in the engine's dialect.

@@ -38,7 +38,7 @@ pub use segment::{
 pub use statement::{Repeat, Statement};
 pub use table::{
     ChunkProfile, ChunksPlan, ColumnPlan, EventsPlan, Limits, NotFinite, OrderPlan, PinnedPlan, RatesPlan,
-    RowSource, TablePlan, TimeForm,
+    RowSource, Spelling, TablePlan, TimeForm,
 };
 pub use written::WrittenAs;
 

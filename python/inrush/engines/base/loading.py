@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from abc import ABC
 from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from inrush.border.plan import ChecksumItem, ValueHash
 from inrush.border.statement import text_of
+from inrush.border.table import Spelling
 from inrush.engines.base.checksum import ChecksumFigures, load_items
+from inrush.engines.base.merge import MergeDialect
 from inrush.engines.base.plans import Proof, TablePlan
 from inrush.engines.base.sampled import SampledColumns
 from inrush.engines.base.sql import quote
@@ -43,6 +46,17 @@ def base_type(kind: str) -> str:
         return f"{text.partition(',')[0].rstrip(')')})"
     before, bracket, after = text.partition("(")
     return f"{before.strip()} {after.partition(')')[2].strip()}".strip() if bracket else text
+
+
+#: Types of numbers that no column of inrush's own has, without signs: see `Loading.spelling_of`.
+NUMBERS = (
+    "numeric", "decimal", "dec", "fixed", "number", "money", "smallmoney", "hugeint", "uhugeint", "tinyint", "utinyint", "smallint",
+    "usmallint", "mediumint", "int", "integer", "uinteger", "bigint", "ubigint", "double", "double precision", "float", "real",
+    "decimal32", "decimal64", "decimal128", "decimal256", "int128", "int256", "uint128", "uint256",
+)  # fmt: skip
+SIGNS = re.compile(r"\b(unsigned|signed)\b\s*|\s+(?:unsigned|signed)\b")
+#: Digits of a number's type, and those behind the point.
+DIGITS = re.compile(r"\(\d+(?:\s*,\s*(-?\d+))?\)")
 
 
 class Loading(ABC):
@@ -86,6 +100,32 @@ class Loading(ABC):
     def is_as_text(self, declared: str) -> bool:
         """Whether values of this type in the database go in, and are compared, as the texts that the server reads and writes."""
         return bool(declared) and not self.column_types.get(base_type(declared))
+
+    #: As of `Asked.decimal`.
+    decimal: ClassVar[tuple[str, int, int] | None] = None
+    #: Takes every row of a table: what stands before its name.
+    empties: ClassVar[str] = "TRUNCATE TABLE"
+    #: How rows come into a table that has some of their keys; None: they cannot.
+    merges: ClassVar[MergeDialect | None] = None
+    #: Type of numbers that go in as texts, and have one spelling in this engine -> that of a type without digits of its own.
+    spelled: ClassVar[Mapping[str, Spelling]] = {}
+
+    def spelling_of(self, declared: str) -> Spelling | None:
+        """How the server spells numbers of this type that go in as texts; None: they are no numbers, or no texts.
+
+        What is known to be spelled in one way can be compared, and a number that the column would round is rejected.
+        """
+        plain, zerofill, _ = SIGNS.sub("", base_type(declared)).partition(" zerofill")
+        kind = plain.strip()
+        if kind not in NUMBERS or not self.is_as_text(declared):
+            return None
+        if kind not in self.spelled or zerofill:
+            return {"kind": "any"}
+        digits = DIGITS.search(declared)
+        if digits is None:
+            return self.spelled[kind]
+        behind = int(digits[1] or 0)
+        return {"kind": "fixed", "digits": behind} if behind >= 0 else {"kind": "any"}
 
     def has_texts(self, table: Table) -> bool:
         """Whether the table has such columns."""
@@ -147,6 +187,10 @@ class Loading(ABC):
         schema: empty for the one that the connection is in.
         """
         return information_schema(schema, table, "current_schema()", "data_type")
+
+    def ask_schemas(self, table: str) -> str:
+        """A query for the schemas (databases) that hold a table of this name."""
+        return f"SELECT table_schema FROM information_schema.tables WHERE table_name = '{table}' ORDER BY 1"
 
     def schema_of(self, schema: str, table: str) -> str:
         """A query for one row: the schema (database) that holds this table, or would; one name, however it is spelled.

@@ -71,6 +71,9 @@ class ClickhouseLoading(Loading):
         required = "type NOT LIKE '%Nullable(%' AND type NOT LIKE 'Array(Array(%'"
         return f"SELECT name, type, {required} FROM system.columns WHERE {where}"
 
+    def ask_schemas(self, table: str) -> str:
+        return f"SELECT database FROM system.tables WHERE name = {literal(table)} ORDER BY 1"
+
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema) if schema else 'currentDatabase()'}"
 

@@ -11,11 +11,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
+from inrush.border.table import Spelling
 from inrush.engines.base import row_calls, sql
 from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.loading import Loading
+from inrush.engines.base.merge import EMBEDDED
 from inrush.engines.base.page_counters import PageCounters
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
 from inrush.engines.base.sql import file_of, literal, quote
@@ -91,6 +93,13 @@ FSYNC = "fsync_mode"
 class DuckDBLoading(Loading):
     figures = DuckDBFigures()
     reads_texts = True
+    merges = EMBEDDED
+    empties = "DELETE FROM"
+    decimal = ("DECIMAL", 38, 38)
+    spelled: ClassVar[Mapping[str, Spelling]] = {
+        "decimal": {"kind": "fixed", "digits": 3},
+        **{whole: {"kind": "fixed", "digits": 0} for whole in ("hugeint", "uhugeint", "tinyint")},
+    }
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})

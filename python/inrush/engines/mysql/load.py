@@ -6,10 +6,12 @@ The length of a text that `--create` declares follows the longest text sampled.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
+from inrush.border.table import Spelling
 from inrush.engines.base.loading import Loading, information_schema
+from inrush.engines.base.merge import ORDER, MergeDialect
 from inrush.engines.base.plans import TablePlan
 from inrush.engines.base.sampled import SampledColumns
 from inrush.engines.base.sql import quote
@@ -68,11 +70,32 @@ ROW_BYTES, FIELD_BYTES = 65_535, 12
 LENGTH = re.compile(r"(?:VAR)?CHAR\((\d+)\)")
 
 
+class MysqlMerge(MergeDialect):
+    """It replaces rows by whichever unique key they have."""
+
+    def updated(self, key: Sequence[str], columns: Sequence[str]) -> str:
+        return f"ON DUPLICATE KEY UPDATE {', '.join(f'{c} = VALUES({c})' for c in columns)}"
+
+    def joined(self, figures: Sequence[str]) -> str:
+        return f"CONCAT_WS(' ', {', '.join(f'CAST({figure} AS {self.text})' for figure in figures)})"
+
+
 class MysqlLoading(Loading):
     figures = MysqlFigures()
     hashing = "crc32"
     pads_texts = True
     reads_texts = True
+    decimal = ("decimal", 65, 30)
+    spelled: ClassVar[Mapping[str, Spelling]] = {"decimal": {"kind": "fixed", "digits": 0}}
+    merges = MysqlMerge(
+        make=(
+            f"CREATE TABLE IF NOT EXISTS {{stage}} ({ORDER} BIGINT AUTO_INCREMENT PRIMARY KEY) SELECT {{columns}} FROM {{table}} LIMIT 0",
+        ),
+        order=ORDER,
+        text="CHAR",
+        ask_keys="SELECT index_name, column_name FROM information_schema.statistics WHERE non_unique = 0 AND table_schema = {schema} "
+        "AND table_name = {name}",
+    )
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     has_days = True
@@ -108,7 +131,8 @@ class MysqlLoading(Loading):
         name = quote(column.name)
         if column.type == "bytes":
             return f"{digits(column)} AS {name}"
-        return f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}" if column.type in SPELLED else name
+        as_text = column.type in SPELLED or self.is_as_text(column.declared)
+        return f"CAST({name} AS CHAR CHARACTER SET utf8mb4) AS {name}" if as_text else name
 
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema) if schema else 'DATABASE()'}"
@@ -148,7 +172,7 @@ def types(table: Table, usual: Mapping[str, str], sampled: SampledColumns) -> di
     """
     found = {
         c.name: text_type(sampled.longest[c.name])
-        if c.type == "text" and c.name in sampled.longest
+        if c.type == "text" and not c.made and c.name in sampled.longest
         else usual[c.name]
         for c in table.columns
     }

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
+from inrush.border.table import Spelling
 from inrush.engines.base.loading import Loading
+from inrush.engines.base.merge import ORDER, MergeDialect
 from inrush.engines.base.sql import bits_of, literal, oid, quote
 from inrush.engines.postgresql.checksum import LoadedFigures, digits
 from inrush.workload import SPELLED, TYPES, Column, Table
@@ -42,6 +44,19 @@ class PostgresqlLoading(Loading):
     pads_texts = True
     row_figures = 1_664
     reads_texts = True
+    decimal = ("numeric", 1_000, 1_000)
+    spelled: ClassVar[Mapping[str, Spelling]] = {"numeric": {"kind": "written"}}
+    merges = MergeDialect(
+        make=(
+            "CREATE UNLOGGED TABLE IF NOT EXISTS {stage} AS SELECT {columns} FROM {table} LIMIT 0",
+            f"ALTER TABLE {{stage}} ADD COLUMN IF NOT EXISTS {ORDER} bigint GENERATED ALWAYS AS IDENTITY",
+        ),
+        # Deleted rows would be read again by every later statement.
+        clear="TRUNCATE TABLE",
+        order=ORDER,
+        text="text",
+        lock=("SELECT pg_advisory_xact_lock(hashtext('inrush ' || {name}))",),
+    )
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES
     not_finite = frozenset({"nan", "inf"})
@@ -63,7 +78,9 @@ class PostgresqlLoading(Loading):
 
     def read_column(self, column: Column) -> str:
         name = quote(column.name)
-        return f"{digits(column)} AS {name}" if column.type == "bytes" else name
+        if column.type == "bytes":
+            return f"{digits(column)} AS {name}"
+        return f"{name}::text AS {name}" if self.is_as_text(column.declared) else name
 
     def describe(self, schema: str, table: str) -> str:
         """By the catalogue: it names types as statements do, and columns of every kind of table."""

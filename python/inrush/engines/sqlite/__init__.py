@@ -19,6 +19,7 @@ from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
 from inrush.engines.base.loading import Loading
+from inrush.engines.base.merge import EMBEDDED
 from inrush.engines.base.page_counters import PageCounters
 from inrush.engines.base.pages import Pages
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -117,6 +118,8 @@ SETTINGS = (
 class SqliteLoading(Loading):
     unsigned_is_signed = True
     reads_texts = True
+    merges = EMBEDDED
+    empties = "DELETE FROM"
     transactional = True
     column_types = COLUMN_TYPES
     not_finite = frozenset({"inf"})
@@ -126,6 +129,9 @@ class SqliteLoading(Loading):
 
     def describe(self, schema: str, table: str) -> str:
         return f'SELECT name, type, "notnull" FROM pragma_table_info({literal(table)})'
+
+    def ask_schemas(self, table: str) -> str:
+        return f"SELECT 'main' FROM sqlite_master WHERE name = {literal(table)}"
 
     def schema_of(self, schema: str, table: str) -> str:
         return f"SELECT {literal(schema or 'main')}"

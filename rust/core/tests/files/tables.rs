@@ -201,7 +201,6 @@ pub fn table(
             limits: Default::default(),
             times: Default::default(),
             bytes: Vec::new(),
-            numbers: Vec::new(),
         },
         identity: vec!["id".into()],
     }

@@ -38,6 +38,9 @@ pub struct ClientPlan {
     /// A reader begins its next file when the one before is stored whole, and says when each began and how long it took.
     #[serde(default)]
     pub file_by_file: bool,
+    /// A chunk is sent when the one before is stored: what comes last stays, also where a chunk has rows that a server refuses.
+    #[serde(default)]
+    pub in_order: bool,
 }
 
 fn usual_silence_ns() -> u64 {

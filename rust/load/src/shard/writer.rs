@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::{Part, Shard, INSERT, LEDGER_NS};
 use crate::frame::ChunkHead;
+use crate::plan::MergeStep;
 use crate::queue::Queue;
 use crate::refusal::{is_final, is_of_a_row, places};
 use crate::{pause, raw, Bucket, EventSender};
@@ -214,7 +215,7 @@ impl Writer<'_> {
         let filled: Vec<&Columns> =
             parts.iter().map(|part| &part.rows).filter(|rows| rows.rows > 0).collect();
         if !filled.is_empty() {
-            self.insert(&filled).map_err(|m| match m {
+            self.put(&filled, Some(chunk_of(parts[0]))).map_err(|m| match m {
                 // Stored or not: only a transaction could show which.
                 Missed::Again(why) if !whole => Missed::Never(Error::Target {
                     target: self.shard.plan.name.clone(),
@@ -262,7 +263,24 @@ impl Writer<'_> {
         self.session.as_mut().expect("opened before the first statement").execute(text).map_err(missed)
     }
 
-    /// All rows of these, of which each has some.
+    /// All rows of these, of which each has some. first: of their chunks, where what a merge takes away is noted; `None`: nowhere.
+    fn put(&mut self, filled: &[&Columns], first: Option<(u32, u64)>) -> Result<(), Missed> {
+        self.insert(filled)?;
+        let shard = self.shard;
+        let Some(merge) = &shard.plan.merge else { return Ok(()) };
+        merge.steps.iter().try_for_each(|MergeStep { text, noted }| {
+            let said = match (noted, first) {
+                (None, _) => self.execute(text),
+                (Some(behind), Some((file, chunk))) => {
+                    self.execute(&format!("{text}, {file}, {chunk}{behind}"))
+                }
+                (Some(_), None) => Ok(()),
+            };
+            said.map_err(refused)
+        })
+    }
+
+    /// The same, into the table that the plan's statement names.
     fn insert(&mut self, filled: &[&Columns]) -> Result<(), Missed> {
         let session = self.session.as_mut().expect("opened before the first row");
         let method = &self.shard.plan.plan.operations[INSERT].method;
@@ -344,6 +362,14 @@ impl Writer<'_> {
 fn unanswered(missed: Missed) -> Missed {
     match missed {
         Missed::Again(why) => Missed::Unanswered(why),
+        other => other,
+    }
+}
+
+/// What the server says to a statement over rows is said of the rows.
+fn refused(missed: Missed) -> Missed {
+    match missed {
+        Missed::Never(Error::Statement { message, .. }) => Missed::Refused(message),
         other => other,
     }
 }

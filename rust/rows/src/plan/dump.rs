@@ -51,7 +51,6 @@ impl DumpPlan {
             limits: Default::default(),
             times: Default::default(),
             bytes: Vec::new(),
-            numbers: Vec::new(),
         };
         TablePlan { source, ..table.clone() }
     }

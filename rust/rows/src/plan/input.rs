@@ -113,7 +113,6 @@ impl InputPlan {
             limits: Default::default(),
             times: Default::default(),
             bytes: Vec::new(),
-            numbers: Vec::new(),
         };
         TablePlan { source, ..table.clone() }
     }

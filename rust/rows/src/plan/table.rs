@@ -96,9 +96,6 @@ pub enum RowSource {
         /// Columns of texts with values that are bytes in the files: each becomes its hexadecimal digits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bytes: Vec<String>,
-        /// Columns of texts with values that are numbers, where `written` has marks of its own for these.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        numbers: Vec<String>,
     },
 }
 
@@ -194,4 +191,19 @@ pub struct Limits {
     pub no_nan: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_infinity: bool,
+    /// Texts of the column are numbers, spelled so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub number: Option<Spelling>,
+}
+
+/// How a server spells the numbers of a column that go in as texts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
+pub enum Spelling {
+    /// In a way of its own: they go in as they are written.
+    Any {},
+    /// With the digits behind the point that are written.
+    Written {},
+    /// With so many digits behind the point.
+    Fixed { digits: u32 },
 }

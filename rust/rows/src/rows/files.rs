@@ -120,7 +120,6 @@ impl FileRows {
             limits,
             times,
             bytes,
-            numbers,
         } = &table.source
         else {
             return Err(Error::Plan(format!(
@@ -137,7 +136,7 @@ impl FileRows {
         let is_required = |name: &String| table.identity.contains(name) || required.contains(name);
         let is_number = |c: &ColumnPlan| {
             matches!(c.ty.holds(), Holds::Signed(_) | Holds::Unsigned(_) | Holds::Float(_))
-                || numbers.contains(&c.name)
+                || limits.get(&c.name).is_some_and(|l| l.number.is_some())
         };
         let specs: Vec<ColumnSpec> =
             table.columns.iter().map(|c| ColumnSpec { name: c.name.clone(), ty: c.ty }).collect();

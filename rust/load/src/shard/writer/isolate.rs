@@ -69,7 +69,7 @@ impl Writer<'_> {
             }
             let chosen: Vec<u32> = range.clone().map(|row| row as u32).collect();
             let rows = picked(&part.rows, &chosen);
-            let why = match self.insert(&[&rows]) {
+            let why = match self.put(&[&rows], None) {
                 Ok(()) => {
                     self.keep(rows, undo)?;
                     continue;
@@ -111,7 +111,7 @@ impl Writer<'_> {
                 if taken.is_empty() {
                     return Ok(());
                 }
-                self.insert(&taken)
+                self.put(&taken, None)
             }
         }
     }

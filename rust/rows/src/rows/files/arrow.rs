@@ -16,7 +16,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
 
 use crate::error::Error;
-use crate::plan::LogicalType;
+use crate::plan::{LogicalType, Spelling};
 
 use super::super::columns::{Column, Columns, Values};
 use super::limit;
@@ -70,7 +70,7 @@ impl ArrowFiles {
                 let row = end;
                 end += 1;
                 if let Some((column, reason)) = problem(&self.layout, &arrays, row, &mut scratch) {
-                    append(&arrays, good..row, out);
+                    append(&self.layout, &arrays, good..row, out);
                     let line = stream.row + (row - stream.at) as u64 + 1;
                     let name = &self.layout.columns[column].name;
                     rejects.add(&stream.path, line, name, reason, b"")?;
@@ -79,7 +79,7 @@ impl ArrowFiles {
                     room_bytes = room_bytes.saturating_sub(varying_bytes(&arrays, row));
                 }
             }
-            append(&arrays, good..end, out);
+            append(&self.layout, &arrays, good..end, out);
             stream.row += (end - stream.at) as u64;
             stream.at = end;
         }
@@ -184,8 +184,14 @@ fn problem(
         let text = || array.as_string::<i32>().value(row);
         let wrong = match ty {
             LogicalType::Text => {
-                let long = || layout.limits[at].and_then(|l| limit::text(&l, text().as_bytes()));
-                text().contains('\0').then_some(Reason::NulByte).or_else(long)
+                let limits = layout.limits[at];
+                let long = || limits.and_then(|l| limit::text(&l, text().as_bytes()));
+                let mut misspelled = |spelling| {
+                    scratch.clear();
+                    parse::spelled(text().as_bytes(), spelling, scratch).err()
+                };
+                let wrong = text().contains('\0').then_some(Reason::NulByte).or_else(long);
+                wrong.or_else(|| misspelled(limits?.number?))
             }
             LogicalType::ListF64 | LogicalType::ListI64 => {
                 (array.as_list::<i32>().value(row).null_count() > 0).then_some(Reason::NotList)
@@ -241,14 +247,20 @@ fn varying_bytes(arrays: &[ArrayRef], row: usize) -> usize {
     arrays.iter().map(of).sum()
 }
 
-fn append(arrays: &[ArrayRef], rows: Range<usize>, out: &mut Columns) {
-    for (array, column) in arrays.iter().zip(&mut out.columns) {
-        append_column(array, rows.clone(), out.rows, column);
+fn append(layout: &Layout, arrays: &[ArrayRef], rows: Range<usize>, out: &mut Columns) {
+    for ((array, column), limits) in arrays.iter().zip(&mut out.columns).zip(&layout.limits) {
+        append_column(array, rows.clone(), out.rows, column, limits.and_then(|limits| limits.number));
     }
     out.rows += rows.len();
 }
 
-fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &mut Column) {
+fn append_column(
+    array: &ArrayRef,
+    rows: Range<usize>,
+    before: usize,
+    column: &mut Column,
+    number: Option<Spelling>,
+) {
     let ty = column.ty;
     match &mut column.values {
         Values::I32(v) => match ty {
@@ -274,11 +286,14 @@ fn append_column(array: &ArrayRef, rows: Range<usize>, before: usize, column: &m
             let texts = array.as_string::<i32>();
             for row in rows.clone() {
                 let text = if texts.is_null(row) { b"" } else { texts.value(row).as_bytes() };
-                match ty.forms() {
-                    Some(forms) if parse::push_form(v, ty, forms, text).is_ok() => {}
-                    // NULL is an empty text.
-                    Some(_) => v.push(b""),
-                    None => v.push(text),
+                // NULL is an empty text, and all others were judged.
+                let pushed = match (ty.forms(), number) {
+                    (Some(forms), _) => parse::push_form(v, ty, forms, text).is_ok(),
+                    (None, Some(spelling)) => parse::push_number(v, text, spelling).is_ok(),
+                    (None, None) => false,
+                };
+                if !pushed {
+                    v.push(text);
                 }
             }
         }

@@ -195,9 +195,10 @@ impl FastPath {
             (Values::Text(v), _) if self.null_end(bytes, at, crlf).is_none() => {
                 let Text { start, end, next } = self.text(bytes, at, crlf)?;
                 let text = &bytes[start..end];
-                match ty {
-                    LogicalType::Text => v.push(text),
-                    // By the full parser's own function.
+                match (ty, limits.and_then(|limits| limits.number)) {
+                    (LogicalType::Text, None) => v.push(text),
+                    // By the full parser's own functions.
+                    (LogicalType::Text, Some(spelling)) => parse::push_number(v, text, spelling).ok()?,
                     _ => parse::push_form(v, ty, ty.forms()?, text).ok()?,
                 }
                 Some(next)

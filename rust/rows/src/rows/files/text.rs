@@ -196,7 +196,7 @@ fn store_fields(
             match layout.times[at] {
                 None if layout.bytes[at] => parse::push_bytes(column, text, dialect.quoting),
                 None if layout.null_items[at] => parse::push_list_with_nulls(column, text),
-                None => parse::push(column, text),
+                None => parse::push_within(column, text, layout.limits[at].as_ref()),
                 Some(form) => parse::push_time(column, text, form),
             }
             .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))

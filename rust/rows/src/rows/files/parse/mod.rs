@@ -1,12 +1,13 @@
 //! One field of text into one typed value, or the reason why not.
 
+mod decimal;
 mod form;
 mod lists;
 mod numbers;
 mod reason;
 mod times;
 
-use crate::plan::LogicalType;
+use crate::plan::{Limits, LogicalType};
 use crate::types::hex::{hex_bytes, hex_text};
 use crate::types::Forms;
 
@@ -16,6 +17,7 @@ use lists::{push_list, Nulls};
 use numbers::{float, unsigned, whole};
 use times::time;
 
+pub use decimal::{push_number, spelled};
 pub use form::{instant_us, push_time};
 pub use numbers::Marks;
 pub use reason::Reason;
@@ -28,6 +30,14 @@ pub fn push(column: &mut Column, text: &[u8]) -> Result<(), Reason> {
     match &mut column.values {
         Values::List(list) => push_list(list, item_of(column.ty), text, Nulls::Refused),
         values => push_value(values, column.ty, text),
+    }
+}
+
+/// `push` into a column of a database: its numbers are spelled as there.
+pub fn push_within(column: &mut Column, text: &[u8], limits: Option<&Limits>) -> Result<(), Reason> {
+    match (&mut column.values, limits.and_then(|limits| limits.number)) {
+        (Values::Text(texts), Some(spelling)) => push_number(texts, text, spelling),
+        _ => push(column, text),
     }
 }
 

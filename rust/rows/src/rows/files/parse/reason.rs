@@ -28,6 +28,10 @@ pub enum Reason {
     Null,
     NotInteger,
     NotNumber,
+    /// The column keeps so many behind the point, and would round.
+    FineNumber {
+        digits: u32,
+    },
     OutOfRange(LogicalType),
     NotTime,
     TimeTooFine,
@@ -60,6 +64,9 @@ impl fmt::Display for Reason {
             Reason::Null => f.write_str("null in a required column"),
             Reason::NotInteger => f.write_str("not an integer"),
             Reason::NotNumber => f.write_str("not a number"),
+            Reason::FineNumber { digits } => {
+                write!(f, "number finer than the column, which keeps {digits} digits behind the point")
+            }
             Reason::OutOfRange(ty) => write!(f, "out of range of {}", ty.name()),
             Reason::NotTime => f.write_str("not a time"),
             Reason::TimeTooFine => f.write_str("time finer than the column"),

@@ -1,0 +1,160 @@
+"""`--upsert` and `--on-conflict skip` into embedded databases; and what is refused before anything is stored."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from inrush.errors import InrushError, UsageError
+from inrush.load import preflight
+from inrush.load.call import Call
+from inrush.load.merge import merging_of, refuse_keys
+from inrush.workload import Column, Table
+from tests.test_load_refused_rows import CREATE, ENGINES, done_by, loaded, rejects_of, written
+
+ROWS = 3_000
+
+
+def two_files(folder: Path) -> tuple[Path, Path, dict[int, tuple[int, str]], dict[int, tuple[int, str]]]:
+    """A file that fills the table, one with keys of it and others, some of them twice; what an upsert of the second and what skipping
+    leave in the table."""
+    first = {n: (n % 7, f"a{n}") for n in range(ROWS)}
+    draw = random.Random(5)
+    second = [
+        (n, (n % 5, f"b{n} {k}")) for k, n in enumerate(draw.choices(range(ROWS // 2, 2 * ROWS), k=ROWS))
+    ]
+    assert len({n for n, _ in second}) < ROWS
+    files = [
+        written(folder, [f"{n},{v},{name}" for n, (v, name) in rows], f"{of}.csv")
+        for of, rows in (("a", first.items()), ("b", second))
+    ]
+    kept: dict[int, tuple[int, str]] = {}
+    for n, row in second:
+        kept.setdefault(n, row)
+    return files[0], files[1], {**first, **dict(second)}, {**kept, **first}
+
+
+def content(engine: str, folder: Path) -> dict[int, tuple[int, str]]:
+    return {n: (v, name) for n, v, name in done_by(engine, folder, "SELECT id, v, name FROM t")}
+
+
+@pytest.mark.parametrize("merging", ["update", "skip"])
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_whose_key_is_there_replaces_the_other_or_is_left_out(
+    engine: str, merging: str, tmp_path: Path
+) -> None:
+    first, second, updated, skipped = two_files(tmp_path)
+    done_by(engine, tmp_path, CREATE)
+    words: dict[str, Any] = {"key": ("id",), "merging": merging, "chunk_rows": 500, "flush_rows": 1_100}
+    loaded(engine, tmp_path, first)
+    done = loaded(engine, tmp_path, second, **words)
+    expected = updated if merging == "update" else skipped
+    assert content(engine, tmp_path) == expected
+    assert (done.rows_stored, done.rejected, done.rows_in_ledger) == (ROWS, 0, ROWS)
+    assert done.merged == 2 * ROWS - len(expected)
+    assert done.verdict == "counted" and "does not sum all of their columns" in done.why, done.why
+    again = loaded(engine, tmp_path, second, **words)
+    assert (again.rows_stored, again.rows_before, again.merged) == (0, ROWS, done.merged)
+    assert content(engine, tmp_path) == expected
+    # A row that is lost afterwards is missed, though the ledger has more rows than the table ever had.
+    done_by(engine, tmp_path, "DELETE FROM t WHERE id = 0")
+    with pytest.raises(InrushError, match="rows were deleted"):
+        loaded(engine, tmp_path, second, **words)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_row_that_the_database_refuses_is_rejected_and_the_others_merge(
+    engine: str, tmp_path: Path
+) -> None:
+    done_by(engine, tmp_path, CREATE, "INSERT INTO t VALUES (1, 0, 'old'), (2, 0, 'old')")
+    file = written(tmp_path, ["1,5,new", "2,-1,below", "3,1,new", ",1,no key"])
+    done = loaded(engine, tmp_path, file, key=("id",), merging="update")
+    assert (done.rows_stored, done.rejected, done.merged) == (2, 2, 1)
+    assert content(engine, tmp_path) == {1: (5, "new"), 2: (0, "old"), 3: (1, "new")}
+    assert {line for line, *_ in rejects_of(done)} == {"3", "5"}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_table_without_that_key_is_refused_before_a_row_is_stored(engine: str, tmp_path: Path) -> None:
+    done_by(engine, tmp_path, "CREATE TABLE t (id INTEGER, v INTEGER, name VARCHAR)")
+    with pytest.raises(UsageError, match=r"--upsert --key id: .*needs a primary key or a unique constraint"):
+        loaded(engine, tmp_path, written(tmp_path, ["1,5,new"]), key=("id",), merging="update")
+    assert content(engine, tmp_path) == {}
+    # Nothing is asked of a table to leave rows out.
+    done = loaded(engine, tmp_path, written(tmp_path, ["1,5,a", "1,6,b"]), key=("id",), merging="skip")
+    assert content(engine, tmp_path) == {1: (5, "a")} and done.merged == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        ({}, "--upsert: --key names the columns"), ({"key": ("id",), "create": True}, "--create makes a table without keys"),
+        ({"key": ("id",), "connections": 2}, "the one that comes last"), ({"key": ("id",), "verify": True}, "not go with --verify"),
+        ({"key": ("id",), "replica": True}, "not go with --replica"),
+    ],
+)  # fmt: skip
+def test_what_does_not_go_together_is_said(words: dict[str, Any], why: str, tmp_path: Path) -> None:
+    call = Call(("a.csv",), "t", into=f"sqlite://{tmp_path}/t.db", merging="update", **words)
+    assert any(why in str(problem) for problem in preflight.call_problems(call))
+
+
+def test_the_command_line_says_one_of_two() -> None:
+    assert (merging_of(False, None), merging_of(True, None), merging_of(False, "skip")) == (
+        None,
+        "update",
+        "skip",
+    )
+    with pytest.raises(UsageError, match="it says skip"):
+        merging_of(False, "nothing")
+    with pytest.raises(UsageError, match="give one"):
+        merging_of(True, "skip")
+
+
+def test_of_a_server_that_replaces_by_any_key_the_only_key_is_that_of_the_call() -> None:
+    table = Table("t", tuple(Column(name, "i64") for name in ("id", "mail", "name")))
+    call = Call(("a.csv",), "t", key=("id",), merging="update")
+    refuse_keys([("PRIMARY", "ID")], call, table, "here")
+    # What the files do not have is in no row of theirs.
+    refuse_keys([("PRIMARY", "id"), ("u", "other")], call, table, "here")
+    for unique, why in (
+        ([], "no unique key"), ([("PRIMARY", "id"), ("PRIMARY", "mail")], "no unique key"), ([("PRIMARY", "id"), ("u", "mail")], "also unique by u"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=why):
+            refuse_keys(unique, call, table, "here")
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_table_is_emptied_before_the_first_row_and_not_again(engine: str, tmp_path: Path) -> None:
+    done_by(engine, tmp_path, CREATE, "INSERT INTO t VALUES (7, 0, 'of another')")
+    first, second = written(tmp_path, ["1,1,a", "2,2,b"]), written(tmp_path, ["1,3,c"], "b.csv")
+    for file, expected in (
+        (first, {1: (1, "a"), 2: (2, "b")}),
+        (second, {1: (3, "c")}),
+        (first, {1: (1, "a"), 2: (2, "b")}),
+    ):
+        done = loaded(engine, tmp_path, file, truncate=True, verify=True)
+        assert done.verdict == "proven" and content(engine, tmp_path) == expected, done.why
+    # What is refused before a row is stored has emptied nothing.
+    with pytest.raises(InrushError):
+        loaded(engine, tmp_path, second, truncate=True, method="none such")
+    assert len(content(engine, tmp_path)) == 2
+    # One that has ended begins anew, and a row of another goes.
+    done_by(engine, tmp_path, "INSERT INTO t VALUES (9, 0, 'of another')")
+    assert loaded(engine, tmp_path, first, truncate=True).verdict == "proven"
+    assert 9 not in content(engine, tmp_path)
+
+
+def test_a_load_that_emptied_the_table_and_was_stopped_goes_on(tmp_path: Path) -> None:
+    done_by("sqlite", tmp_path, CREATE, "INSERT INTO t VALUES (70000, 0, 'of another')")
+    file = written(tmp_path, [*(f"{n},1,x" for n in range(5_000)), "1,-1,below"])
+    words: dict[str, Any] = {"truncate": True, "chunk_rows": 500, "flush_rows": 500}
+    with pytest.raises(InrushError):
+        loaded("sqlite", tmp_path, file, reject_limit=0, **words)
+    assert len(content("sqlite", tmp_path)) == 5_000
+    done = loaded("sqlite", tmp_path, file, **words)
+    assert (done.rows_before, done.rows_stored, done.rejected, done.verdict) == (5_000, 0, 1, "proven"), (
+        done.why
+    )
