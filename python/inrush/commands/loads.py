@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inrush.commands.printing import say, show, show_json
-from inrush.errors import from_core
 
 
 def loads(urls: Sequence[str], table: str | None, as_json: bool) -> None:
     """urls: of a server, or of each of its shards. Raises UsageError and TargetError."""
-    from inrush import _core
     from inrush.load.history import HEADER, past_loads
     from inrush.load.shards import shards_at
     from inrush.text import columns
 
     shards = shards_at(urls, say)
-    try:
-        found = past_loads(shards, table)
-    except _core.CoreFailure as failure:
-        raise from_core(*failure.args) from None
+    found = past_loads(shards, table)
     if as_json:
         show_json([of.document() for of in found])
     elif not found:

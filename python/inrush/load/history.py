@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from inrush.errors import UsageError
+from inrush.errors import UsageError, from_core
 from inrush.load import ledger
 from inrush.load.identity import names_of
 from inrush.load.ledger import Header
@@ -51,18 +51,28 @@ class PastLoad:
 
 
 def past_loads(shards: Shards, table: str | None = None) -> list[PastLoad]:
-    """Of all tables, or of this one (`schema.table` or its name), the oldest import of each first. Raises UsageError for a file that is not there, CoreFailure."""
+    """Of all tables, or of this one (`schema.table` or its name), the oldest import of each first. Raises UsageError for a file that is not there, TargetError."""
+    from inrush import _core
+
     for target in shards.targets if shards.twin.embedded else ():
         if not Path(real_name(target.url)).exists():
             raise UsageError(f"{target.url}: there is no such file")
-    targets = shards.documents()
-    found: list[PastLoad] = []
-    with shards.held_open():
-        for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(ends.LEDGER)):
-            ledgers = Ledgers(shards, targets, ledger.ledger_name(str(schema)), "")
-            found += of_ledgers(ledgers)
+    try:
+        with shards.held_open():
+            found = of_database(shards)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
     chosen = [of for of in found if table is None or table in (of.of.table, of.of.table.rpartition(".")[2])]
     return sorted(chosen, key=lambda of: (of.of.table, of.of.began))
+
+
+def of_database(shards: Shards) -> list[PastLoad]:
+    """Of every schema with a ledger. Raises CoreFailure."""
+    targets = shards.documents()
+    found: list[PastLoad] = []
+    for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(ends.LEDGER)):
+        found += of_ledgers(Ledgers(shards, targets, ledger.ledger_name(str(schema)), ""))
+    return found
 
 
 def of_ledgers(ledgers: Ledgers) -> list[PastLoad]:
