@@ -116,11 +116,14 @@ def test_the_command_line_says_one_of_two() -> None:
 def test_of_a_server_that_replaces_by_any_key_the_only_key_is_that_of_the_call() -> None:
     table = Table("t", tuple(Column(name, "i64") for name in ("id", "mail", "name")))
     call = Call(("a.csv",), "t", key=("id",), merging="update")
-    refuse_keys([("PRIMARY", "ID")], call, table, "here")
-    # What the files do not have is in no row of theirs.
-    refuse_keys([("PRIMARY", "id"), ("u", "other")], call, table, "here")
+    own = ("PRIMARY", "ID", True, False)
+    refuse_keys([own], call, table, "here")
+    # A number that the server counts is new in every row, where the files do not say it.
+    refuse_keys([own, ("u", "other", True, True)], call, table, "here")
     for unique, why in (
-        ([], "no unique key"), ([("PRIMARY", "id"), ("PRIMARY", "mail")], "no unique key"), ([("PRIMARY", "id"), ("u", "mail")], "also unique by u"),
+        ([], "no unique key"), ([own, ("PRIMARY", "mail", True, False)], "no unique key"), ([own, ("u", "mail", True, False)], "also unique by u"),
+        ([own, ("u", "mail", True, True)], "also unique by u"), ([own, ("u", "other", True, False)], "also unique by u"),
+        ([own, ("u", "", False, False)], "also unique by u"), ([("PRIMARY", "id", False, False)], "no unique key"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=why):
             refuse_keys(unique, call, table, "here")
@@ -158,3 +161,85 @@ def test_a_load_that_emptied_the_table_and_was_stopped_goes_on(tmp_path: Path) -
     assert (done.rows_before, done.rows_stored, done.rejected, done.verdict) == (5_000, 0, 1, "proven"), (
         done.why
     )
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_files_that_were_stored_before_merge_again_where_others_came_between(
+    engine: str, tmp_path: Path
+) -> None:
+    done_by(engine, tmp_path, CREATE)
+    one, two = written(tmp_path, ["1,1,a"]), written(tmp_path, ["1,2,b"], "b.csv")
+    words: dict[str, Any] = {"key": ("id",), "merging": "update"}
+    for file, value in ((one, (1, "a")), (two, (2, "b")), (one, (1, "a")), (two, (2, "b"))):
+        assert loaded(engine, tmp_path, file, **words).rows_stored == 1
+        assert content(engine, tmp_path) == {1: value}
+    # The latest is not merged again, nor is one that goes on.
+    assert loaded(engine, tmp_path, two, **words).rows_stored == 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_file_whose_rows_were_refused_merges(engine: str, tmp_path: Path) -> None:
+    done_by(engine, tmp_path, CREATE, "INSERT INTO t VALUES (1, 0, 'old')")
+    file = written(tmp_path, ["1,1,new", "2,1,new"])
+    assert loaded(engine, tmp_path, file).rejected == 1
+    assert loaded(engine, tmp_path, file, key=("id",), merging="update").rows_stored == 2
+    assert content(engine, tmp_path) == {1: (1, "new"), 2: (1, "new")}
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize(
+    ("create", "key", "why"),
+    [
+        ("k VARCHAR PRIMARY KEY, v INTEGER, name VARCHAR", "k", "no whole number and no time"), ("k INTEGER PRIMARY KEY, rowid INTEGER, name VARCHAR", "k", "a column rowid"),
+        ("k INTEGER PRIMARY KEY, v INTEGER, name VARCHAR", "v", "the files have no column v"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_told_apart_is_refused(
+    engine: str, create: str, key: str, why: str, tmp_path: Path
+) -> None:
+    done_by(engine, tmp_path, f"CREATE TABLE t ({create})")
+    names = [part.split()[0] for part in create.split(", ")]
+    of_file = [k for k, name in enumerate(names) if name != "v"]
+    file = tmp_path / "a.csv"
+    file.write_text("".join(",".join(row[k] for k in of_file) + "\n" for row in (names, ["1", "2", "x"])))
+    with pytest.raises(UsageError, match=why):
+        loaded(engine, tmp_path, file, key=(key,), merging="update")
+
+
+def test_a_truncating_load_that_begins_anew_empties_the_table_also_with_again(tmp_path: Path) -> None:
+    done_by("sqlite", tmp_path, CREATE)
+    file = written(tmp_path, [*(f"{n},1,x" for n in range(5_000)), "1,-1,below"])
+    words: dict[str, Any] = {"truncate": True, "again": True, "chunk_rows": 500, "flush_rows": 500}
+    for _ in range(2):
+        with pytest.raises(InrushError):
+            loaded("sqlite", tmp_path, file, reject_limit=0, **words)
+    done_by("sqlite", tmp_path, "DELETE FROM t WHERE id > 100")
+    done = loaded("sqlite", tmp_path, file, **words)
+    assert (done.verdict, done.rows_stored, len(content("sqlite", tmp_path))) == ("proven", 5_000, 5_000), (
+        done.why
+    )
+
+
+def test_a_plain_load_that_was_stopped_is_no_reason_to_leave_other_rows(tmp_path: Path) -> None:
+    """What had emptied nothing goes not on as if it had."""
+    done_by("sqlite", tmp_path, CREATE.replace(" PRIMARY KEY", ""))
+    file = written(tmp_path, [*(f"{n},1,x" for n in range(2_000)), "1,-1,below"])
+    words: dict[str, Any] = {"chunk_rows": 500, "flush_rows": 500}
+    with pytest.raises(InrushError):
+        loaded("sqlite", tmp_path, file, reject_limit=0, **words)
+    done_by("sqlite", tmp_path, "INSERT INTO t VALUES (9000, 1, 'of another')")
+    done = loaded("sqlite", tmp_path, file, truncate=True, **words)
+    assert done.verdict == "proven" and 9_000 not in content("sqlite", tmp_path), done.why
+
+
+def test_an_import_that_had_stored_nothing_stands_behind_what_came_meanwhile(tmp_path: Path) -> None:
+    done_by("sqlite", tmp_path, CREATE)
+    one, two = written(tmp_path, ["1,-1,below"]), written(tmp_path, ["2,2,b"], "b.csv")
+    with pytest.raises(InrushError):
+        loaded("sqlite", tmp_path, one, reject_limit=0)
+    assert loaded("sqlite", tmp_path, two).verdict == "proven"
+    done_by("sqlite", tmp_path, "CREATE TABLE copied AS SELECT * FROM t", "DROP TABLE t", CREATE.replace("CHECK (v >= 0)", ""),
+            "INSERT INTO t SELECT * FROM copied")  # fmt: skip
+    for _ in range(2):
+        done = loaded("sqlite", tmp_path, one)
+        assert done.verdict == "proven" and done.rows_in_ledger == 1, done.why

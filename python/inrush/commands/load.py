@@ -71,14 +71,19 @@ def lines(done: Loaded) -> list[str]:
     from inrush.stats.quantity import digits, show
 
     rate = done.rows_stored / done.seconds if done.seconds > 0 else 0.0
-    first = f"{rows(done.rows_stored)} stored in {digits(done.seconds)} s ({show(rate, 'x.rows_per_s')}"
+    done_with = "stored" if done.merging != "skip" else "sent"
+    first = f"{rows(done.rows_stored)} {done_with} in {digits(done.seconds)} s ({show(rate, 'x.rows_per_s')}"
     first += f", {show(done.bytes / done.seconds, 'x.bytes_per_s')})" if done.bytes else ")"
     if done.rows_before:
         first += f", {done.rows_before:,} {'was' if done.rows_before == 1 else 'were'} stored before"
     shards = f" on {len(done.shards)} shards" if len(done.shards) > 1 else ""
     if done.rows_on_replicas is not None:
         shards = f" on {len(done.shards) // 2} shards, {done.rows_on_replicas:,} on their replicas"
-    merged = f"{done.merged:,} of them replaced or skipped, by a key that was in the table or came twice"
+    merged = f"{rows(done.merged)} of this import: their key was in the table, or came before, and they were left out"
+    if done.merging == "update":
+        merged = (
+            f"{rows(done.merged)} replaced by this import: their key came again, in the table or in the files"
+        )
     meanwhile = f"another inrush stored {done.rows_meanwhile:,} of these rows meanwhile"
     found = [
         first,

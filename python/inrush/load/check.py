@@ -55,10 +55,11 @@ class Loaded:
     costs: Mapping[str, float] = field(default_factory=dict)
     #: What most rows were rejected for.
     reason: str = ""
-    #: Rows of the import that were replaced or skipped by their key.
+    #: Rows of the import that were replaced or skipped by their key, by which option.
     merged: int = 0
     #: What to see to: rows that may be there twice, sequences that stand lower than their rows.
     warned: tuple[str, ...] = ()
+    merging: str | None = None
 
     @property
     def proven(self) -> bool:

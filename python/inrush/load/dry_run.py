@@ -110,6 +110,8 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         patience_s=0.0, required=tuple(c for c, _, nullable in described if not nullable and c in ours),
         limits=limits_of(described or own, table, shards.loading), times=times,
     )  # fmt: skip
+    if call.truncate:
+        found.append("the table would be emptied first")
     rows, rejects = read(wanted, shards, spool)
     shown, rejected = first_reasons(rejects, SHOWN) if rejects is not None else ([], 0)
     said = f"{rows:,} row{'s' * (rows != 1)} would be stored"

@@ -99,9 +99,14 @@ def settle(
         identity.refuse_twice(contents)
     base = call.import_id or identity.base_id(contents, ledgers.table, identity_of(ledgers))
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
-    empties = call.truncate and not _is_filling(ledgers, own, headers)
-    call = replace(call, again=call.again or empties)
+    empties = call.truncate and not _is_filling(ledgers, own, headers, table)
     by_shard = ledgers.rows([h.load for h in headers[0]])
+    if call.truncate:
+        call = replace(call, again=empties)
+    elif call.merging is not None:
+        call = replace(
+            call, again=call.again or _comes_again(call, ledgers, own, headers[0], summed_of(by_shard))
+        )
     rows = summed_of(by_shard)
     is_other = own is None or sorted(own.files) != sorted(c.digest for c in contents)
     grown: list[Grown] = []
@@ -153,12 +158,37 @@ def settle(
     return replace(found, stored=refuse_missing(ledgers, found, headers, inside, table))
 
 
-def _is_filling(ledgers: Ledgers, own: Header | None, headers: Sequence[Sequence[Header]]) -> bool:
-    """Whether the latest import is this one, which emptied the table and has not ended: then it goes on."""
-    if own is None or not any(ledgers.rows([own.load])) or own.load not in unfinished(ledgers, [own]):
+def _is_filling(
+    ledgers: Ledgers, own: Header | None, headers: Sequence[Sequence[Header]], table: str | None
+) -> bool:
+    """Whether the latest import is this one, which emptied the table and has not ended: then it goes on, if its rows are there."""
+    if own is None or not own.reading.get("truncate") or own.load not in unfinished(ledgers, [own]):
         return False
+    stored = summed_of(without_merged(ledgers, ledgers.rows([own.load]))).get(own.load, 0)
     places = [named_of(found, own.load) for found in headers]
-    return own == headers[0][-1] and all(of is not None and of.rows_before == 0 for of in places)
+    is_latest = own == headers[0][-1] and all(of is not None and of.rows_before == 0 for of in places)
+    return bool(is_latest and table and 0 < stored <= sum(ledgers.counts(table)))
+
+
+def _comes_again(
+    call: Call, ledgers: Ledgers, own: Header | None, headers: Sequence[Header], rows: Rows
+) -> bool:
+    """Whether rows are merged once more: their files were stored otherwise, or another import may have replaced some since."""
+    if own is None:
+        return True
+    if own.load in unfinished(ledgers, [own]):
+        return False
+    later = any(rows.get(h.load) for h in later_of(headers, own))
+    return later or own.reading.get("merging") != call.merging
+
+
+def refuse_taken(ledgers: Ledgers, of: Import) -> None:
+    """Raises UsageError where another table beside this one has an import of this name."""
+    everyone = ledger.headers(ledgers.ask(0, ledger.ask_headers(ledgers.name)), ledgers.name, None)
+    if other := next((h for h in everyone if h.load == of.load and h.table != ledgers.table), None):
+        raise UsageError(
+            f"--import-id {of.load}: table {other.table} has an import of this name; give another one"
+        )
 
 
 def empty(ledgers: Ledgers, tables: Sequence[str], note: Callable[[str], None]) -> None:
@@ -322,8 +352,18 @@ def begin(
             rows if old is None else min(rows, old.rows_before)
             for old, rows in zip(here, counts, strict=True)
         ]
+    # Behind the imports that brought what is there now: of two the later one has the rows of the other before it.
+    moved = any(old is not None and old.rows_before != rows for old, rows in zip(here, counts, strict=True))
+    began = _now()
     new = tuple(
-        replace(header, rows_before=rows, items=tuple(map(dict, items)), types=dict(types), reading=reading)
+        replace(
+            header,
+            began=began if moved else header.began,
+            rows_before=rows,
+            items=tuple(map(dict, items)),
+            types=dict(types),
+            reading=reading,
+        )
         for header, rows in zip(of.headers, counts, strict=True)
     )
     for k, (header, old) in enumerate(zip(new, here, strict=True)):

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.border import plan as border
+from inrush.engines.base.checksum import WHOLE_TYPES
 from inrush.engines.base.loading import Loading
 from inrush.engines.base.merge import Merging, ask_merged, make_stage, merge_plan, stage_of
 from inrush.engines.base.sql import literal
@@ -39,8 +40,16 @@ def merging_of(upsert: bool, on_conflict: str | None) -> Merging | None:
     return "update" if upsert else "skip" if on_conflict else None
 
 
+#: What the ledger puts behind the name of an import.
+ENDINGS = ("-replica", *ends.merged_loads(""))
+
+
 def merge_problems(call: Call) -> Iterator[Problem]:
     """What needs no server."""
+    if call.import_id and call.import_id.endswith(ENDINGS):
+        yield Problem.sentence(
+            f"--import-id {call.import_id}: names with {', '.join(ENDINGS)} at their end are the ledger's own"
+        )
     if call.merging is None:
         return
     option = OPTIONS[call.merging]
@@ -79,36 +88,61 @@ def refuse_unmerged(
         raise UsageError(
             f"{option}: {targets[0][1]['engine']} has no transactions, in which it could be done"
         )
+    have = {column.name: column for column in table.columns}
+    shown = ", ".join(call.key)
+    if absent := [name for name in call.key if name not in have]:
+        raise UsageError(f"{option} --key {shown}: the files have no column {', '.join(absent)}")
+    if taken := sorted({name.lower() for name in have} & set(dialect.taken)):
+        raise UsageError(
+            f"{option}: a column {', '.join(taken)} of the files cannot be told from one of inrush's own"
+        )
+    texts = [name for name in call.key if have[name].type not in WHOLE_TYPES]
+    if texts and not dialect.keys_of_texts:
+        raise UsageError(
+            f"{option} --key {shown}: {', '.join(texts)} is no whole number and no time; which texts {targets[0][1]['engine']} takes for "
+            "one key is not known, so that it is done by such columns alone"
+        )
     if call.merging == "skip":
         return
-    shown = ", ".join(call.key)
     for name, target in targets:
         if dialect.ask_keys:
             own = call.table.rpartition(".")[2]
             of = {"schema": literal(schema_of(shards, [(name, target)], call.table)), "name": literal(own)}
             rows = shards.ask(target, dialect.ask_keys.format(**of))
-            refuse_keys([(str(k), str(column)) for k, column in rows], call, table, name)
+            unique = [
+                (str(k), str(column), bool(int(whole)), bool(int(own))) for k, column, whole, own in rows
+            ]
+            refuse_keys(unique, call, table, name)
             continue
         try:
             shards.ask(target, ask_merged(dialect, table, physical, call.key))
         except _core.CoreFailure as failure:
+            said = str(failure.args[1]).partition("\n")[0]
             raise UsageError(
                 f"{name}: {option} --key {shown}: the server refuses it for table {call.table}, which needs a primary key or "
-                f"a unique constraint on just these columns: {failure.args[1]}"
+                f"a unique constraint on just these columns, and takes the other columns as they are: {said}"
             ) from None
 
 
-def refuse_keys(unique: Sequence[tuple[str, str]], call: Call, table: Table, shown: str) -> None:
-    """Of a server that replaces rows by any unique key. unique: (key, column). Raises UsageError. Pure."""
+def refuse_keys(unique: Sequence[tuple[str, str, bool, bool]], call: Call, table: Table, shown: str) -> None:
+    """Of a server that replaces rows by any unique key. unique: as of `MergeDialect.ask_keys`. Raises UsageError. Pure."""
     keys: dict[str, set[str]] = {}
-    for key, column in unique:
+    counted, parts = set(), set()
+    for key, column, is_whole, is_counted in unique:
         keys.setdefault(key, set()).add(column.lower())
+        counted |= {key} if is_counted else set()
+        parts |= set() if is_whole else {key}
     own, files = {name.lower() for name in call.key}, {c.name.lower() for c in table.columns}
-    if own not in keys.values():
+    if not any(columns == own and key not in parts for key, columns in keys.items()):
         raise UsageError(
             f"{shown}: --upsert --key {', '.join(call.key)}: table {call.table} has no unique key on just these columns"
         )
-    others = [key for key, columns in keys.items() if columns != own and columns <= files]
+    # Only a number that the server counts is new in every row.
+    others = [
+        key
+        for key, columns in keys.items()
+        if columns != own and not (key in counted and not columns & files)
+    ]
     if others:
         raise UsageError(
             f"{shown}: --upsert --key {', '.join(call.key)}: table {call.table} is also unique by {', '.join(others)}, and the server "
@@ -132,6 +166,7 @@ def with_merge(wanted: ends.Wanted, call: Call, loading: Loading) -> ends.Wanted
         call.key,
         insert,
         ends.merged_loads(load),
+        wanted.ledger,
         wanted.items,
         loading.figures,
     )
@@ -144,6 +179,8 @@ def make_stages(wanted: ends.Wanted, shards: AnyShards, targets: Sequence[tuple[
     dialect = shards.loading.merges
     if wanted.merge is None or dialect is None:
         return
+    # One of a killed load may have been made before the table was changed.
+    drop_stages(wanted, shards, targets)
     for _, target in targets:
         for text in make_stage(dialect, wanted.stage, wanted.table, wanted.target_table):
             shards.ask(target, text)

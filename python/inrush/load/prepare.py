@@ -27,7 +27,7 @@ from inrush.load.input import (
     with_types,
 )
 from inrush.load.ledger import Header
-from inrush.load.ledgers import Ledgers, at_once, has_ledgers, once_more, open_ledgers
+from inrush.load.ledgers import Ledgers, at_once, has_ledgers, identity_of, once_more, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.merge import make_stages, refuse_unmerged, with_merge
 from inrush.load.remote import RemoteShards
@@ -74,6 +74,10 @@ def prepare(
         why = inputs[0].sniffed.no_header or "the import was begun so"
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
     read_so = reading.reading_of(files, of.numbers, there.times, there.key, rule)
+    if call.merging is not None:
+        read_so["merging"] = call.merging
+    if call.truncate:
+        read_so["truncate"] = True
     reading.refuse_other_places(read_so, there.as_begun)
     of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
     refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
@@ -105,11 +109,14 @@ def prepare(
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
     try:
+        if wanted.merge is not None:
+            identity_of(there.ledgers)  # its line is what merges lock
+        make_stages(wanted, shards, targets)
         if of.empties and there.was_there:
+            imports.refuse_taken(there.ledgers, of)
             names = [physical, *([wanted.replica_table] if wanted.replica_table else [])]
             imports.empty(there.ledgers, names, note)
         of = imports.begin(there.ledgers, of, proven_by.items, types, read_so, physical)
-        make_stages(wanted, shards, targets)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))

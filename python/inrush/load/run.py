@@ -88,7 +88,7 @@ def load(call: Call, folder: Path, note: Callable[[str], None], on_event: OnEven
     times = Times(PARTS)
     with spool_of([*names, *place], folder / "spool") as spool:
         done = load_from(names, call, folder, spool, note, on_event, times)
-    return replace(done, seconds=times.whole_s, costs={**done.costs, **times.parts()})
+    return replace(done, merging=call.merging, seconds=times.whole_s, costs={**done.costs, **times.parts()})
 
 
 def load_from(

@@ -92,6 +92,33 @@ def test_a_refused_row_among_rows_that_merge_is_one_rejected_row(place: Place, t
     assert content(place) == updated
 
 
+def test_a_key_that_is_equal_and_spelled_otherwise_is_as_the_last_one_spells_it(
+    mysql: Target, tmp_path: Path
+) -> None:
+    for place in database(mysql):
+        place.ask("CREATE TABLE t (id varchar(9) PRIMARY KEY, v int, name varchar(40))")
+        words = {**WORDS, "merging": "update"}
+        assert (
+            place.load([written(tmp_path, ["a1,1,a", "A1,2,b"])], tmp_path / "loads", **words).verdict
+            == "proven"
+        )
+        done = place.load([written(tmp_path, ["a1,3,c", "b1,1,d"])], tmp_path / "loads", **words)
+        assert done.verdict == "proven", done.why
+        assert [list(map(str, row)) for row in place.ask("SELECT id, v, name FROM t ORDER BY id")] == [
+            ["a1", "3", "c"], ["b1", "1", "d"]
+        ]  # fmt: skip
+
+
+def test_two_loads_at_once_add_up_under_read_committed_too(mysql: Target, tmp_path: Path) -> None:
+    for place in database(mysql):
+        place.ask(CREATE)
+        place.ask("SET GLOBAL transaction_isolation = 'READ-COMMITTED'")
+        try:
+            two_at_once(place, "t", tmp_path)
+        finally:
+            place.ask("SET GLOBAL transaction_isolation = 'REPEATABLE-READ'")
+
+
 def test_mysql_is_not_asked_to_replace_by_another_key(mysql: Target, tmp_path: Path) -> None:
     for place in database(mysql):
         place.ask("CREATE TABLE t (id int PRIMARY KEY, v int, name varchar(40) UNIQUE)")
@@ -125,30 +152,34 @@ def test_each_shard_merges_its_own_rows(
     assert {int(n): (int(v), name) for n, v, name in found} == updated and len(found) == len(updated)
 
 
-def command(file: Path, here: Place) -> list[str]:
+def command(file: Path, here: Place, table: str = "t") -> list[str]:
     return [
-        sys.executable, "-m", "inrush", "load", str(file), "--into", here.url, "--table", "t", "--chunk-rows", "300",
+        sys.executable, "-m", "inrush", "load", str(file), "--into", here.url, "--table", table, "--chunk-rows", "300",
         "--flush-rows", "700", "--upsert", "--key", "id",
     ]  # fmt: skip
 
 
 def test_two_loads_at_once_into_one_table_add_up(here: Place, tmp_path: Path) -> None:
-    """Each holds the lock while it looks at what it replaces: else rows of the other would be in no line."""
+    """Each holds the lock while it looks at what it replaces, however the table is spelled: else rows of the other would be in no
+    line."""
     here.ask(CREATE)
+    two_at_once(here, "public.t", tmp_path)
+
+
+def two_at_once(place: Place, spelled: str, folder: Path) -> None:
     draw = random.Random(9)
     files = [
-        written(
-            tmp_path, [f"{draw.randrange(4_000)},{k % 9},{name}{k}" for k in range(20_000)], f"{name}.csv"
-        )
+        written(folder, [f"{draw.randrange(4_000)},{k % 9},{name}{k}" for k in range(20_000)], f"{name}.csv")
         for name in "ab"
     ]
-    environment = {**os.environ, "INRUSH_RESULTS": str(tmp_path / "results")}
+    environment = {**os.environ, "INRUSH_RESULTS": str(folder / "results")}
     both = [
-        subprocess.Popen(command(file, here), env=environment, stdout=subprocess.DEVNULL) for file in files
+        subprocess.Popen(command(file, place, name), env=environment, stdout=subprocess.DEVNULL)
+        for file, name in zip(files, ("t", spelled), strict=True)
     ]
     assert [one.wait(timeout=120) for one in both] == [0, 0]
-    done = here.load([files[0]], tmp_path / "loads", merging="update", **WORDS)
-    assert done.verdict == "proven" and len(content(here)) == here.rows() <= 4_000, done.why
+    done = place.load([files[0]], folder / "loads", merging="update", **WORDS)
+    assert done.verdict == "proven" and len(content(place)) == place.rows() <= 4_000, done.why
 
 
 @pytest.mark.slow

@@ -50,7 +50,12 @@ const WORDS_OF_A_ROW: [&str; 12] = [
 ];
 
 /// Codes of refusals that pass, as `Failure` of each engine writes them.
-const PASSING: [&str; 24] = [
+const PASSING: [&str; 28] = [
+    // A deadlock, or a conflict of transactions, as a statement of ours hears of it.
+    "(40001)",
+    "(40P01)",
+    "(1213",
+    "(1205",
     // PostgreSQL: disk full, too many connections, out of a resource, read-only while it recovers.
     "(53100)",
     "(53300)",

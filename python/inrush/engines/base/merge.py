@@ -27,13 +27,17 @@ class MergeDialect:
     order: str
     #: Of a text of figures.
     text: str
+    #: Names that no column of the files may have.
+    taken: Sequence[str] = (RANK, ORDER)
+    #: Which texts a key takes for equal, statements know.
+    keys_of_texts: bool = True
     #: Makes {stage}, of {columns} of {table}, where it is not there; and what takes its rows.
     make: Sequence[str] = ("CREATE TABLE IF NOT EXISTS {stage} AS SELECT {columns} FROM {table} LIMIT 0",)
     clear: str = "DELETE FROM"
-    #: One merge into the table of this {name}, a literal, at a time, until the transaction ends.
+    #: One merge at a time, until the transaction ends: into the table of this {name}, a literal, or beside this {ledger}.
     lock: Sequence[str] = ()
-    #: Asks for the columns of the unique keys of a table with {schema} and {name}, literals: (key, column). Without, a statement that
-    #: is not run says whether there is such a key.
+    #: Asks for the columns of the unique keys of a table with {schema} and {name}, literals: (key, column, 1 where the whole of it
+    #: counts, 1 where the server counts it). Without, a statement that is not run says whether there is such a key.
     ask_keys: str = ""
 
     def updated(self, key: Sequence[str], columns: Sequence[str]) -> str:
@@ -46,7 +50,7 @@ class MergeDialect:
         return " || ' ' || ".join(f"CAST({figure} AS {self.text})" for figure in figures)
 
 
-EMBEDDED = MergeDialect(order="rowid", text="VARCHAR")
+EMBEDDED = MergeDialect(order="rowid", text="VARCHAR", taken=("rowid", RANK), keys_of_texts=False)
 
 
 def stage_of(physical: str, load: str) -> str:
@@ -69,10 +73,12 @@ def merge_plan(
     key: Sequence[str],
     insert: str,
     names: tuple[str, str],
+    ledger: str,
     items: Sequence[ChecksumItem],
     figures: ChecksumFigures,
 ) -> MergePlan:
-    """physical: the table as statements use it. insert: begins a line of the ledger, up to its columns; names: of the lines' imports.
+    """physical: the table as statements use it. insert: begins a line of the ledger, up to its columns; names: of the lines' imports. ledger: as statements
+    use it.
 
     A line of the ledger has what the table loses or does not take, below zero: rows that are replaced, or whose key was there;
     and rows of the same key that came together. So the lines of all imports add up to the table.
@@ -93,7 +99,9 @@ def merge_plan(
             f"SELECT {of_table} FROM {physical} t JOIN (SELECT DISTINCT {', '.join(keys)} FROM {stage}) d "
             f"ON {_equal('t', 'd', keys)}"
         )
-        merged = f"{insert_first} {dialect.updated(keys, [c for c in columns if c not in keys] or keys)}"
+        # Keys may be equal and spelled otherwise, as texts without capitals: the last one stays as it is in the files.
+        equal = {quote(c.name) for c in table.columns if c.name in key and c.type != "text"}
+        merged = f"{insert_first} {dialect.updated(keys, [c for c in columns if c not in equal] or keys)}"
     else:
         keyed = f"SELECT {listed} FROM {ranked} WHERE {RANK} = 1 AND {is_there}"
         merged = f"{insert_first} AND NOT {is_there}"
@@ -106,7 +114,9 @@ def merge_plan(
         behind = f", -COUNT(*), 0, '', {sums} FROM ({rows}) r HAVING COUNT(*) > 0"
         return {"text": f"{insert} SELECT {literal(load)}", "noted": behind}
 
-    locks: list[MergeStep] = [{"text": text.format(name=literal(physical))} for text in dialect.lock]
+    locks: list[MergeStep] = [
+        {"text": text.format(name=literal(physical), ledger=ledger)} for text in dialect.lock
+    ]
     return {
         "steps": [
             *locks,

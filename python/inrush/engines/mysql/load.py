@@ -93,8 +93,12 @@ class MysqlLoading(Loading):
         ),
         order=ORDER,
         text="CHAR",
-        ask_keys="SELECT index_name, column_name FROM information_schema.statistics WHERE non_unique = 0 AND table_schema = {schema} "
-        "AND table_name = {name}",
+        # The line of the ledger's own identity: a lock of rows, for others of the table say nothing under READ COMMITTED.
+        lock=("UPDATE {ledger} SET is_last = 1 - is_last WHERE load_id = 'ledger' AND file_no = -1",),
+        ask_keys="SELECT s.index_name, COALESCE(s.column_name, ''), s.sub_part IS NULL AND s.column_name IS NOT NULL, "
+        "COALESCE(c.extra LIKE '%auto_increment%', 0) FROM information_schema.statistics s LEFT JOIN information_schema.columns c "
+        "ON c.table_schema = s.table_schema AND c.table_name = s.table_name AND c.column_name = s.column_name "
+        "WHERE s.non_unique = 0 AND s.table_schema = {schema} AND s.table_name = {name}",
     )
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES

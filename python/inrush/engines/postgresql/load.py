@@ -55,7 +55,7 @@ class PostgresqlLoading(Loading):
         clear="TRUNCATE TABLE",
         order=ORDER,
         text="text",
-        lock=("SELECT pg_advisory_xact_lock(hashtext('inrush ' || {name}))",),
+        lock=("SELECT pg_advisory_xact_lock(hashtext('inrush ' || {name}::regclass::oid::text))",),
     )
     transactional = True
     column_types: ClassVar[Mapping[str, tuple[str, ...]]] = COLUMN_TYPES

@@ -54,16 +54,14 @@ impl Postgresql {
     /// Connects once: a wrong port, password or database shows here. Of several hosts the one that answers is used by all
     /// sessions, so that the figures are those of one server.
     pub fn speaking(ctx: &Context, speaker: &'static Speaker) -> Result<Postgresql, Error> {
-        let (mut address, mut connection) = choice::first(Address::all(&ctx.plan.target.url, speaker)?)?;
+        let (mut address, connection) = choice::first(Address::all(&ctx.plan.target.url, speaker)?)?;
         // Who cannot copy is no PostgreSQL, and has none of its poolers.
-        if address.pooled.is_none() && speaker.copies {
-            address.pooled = Some(connection.is_pooled(&address));
-            if address.pooled == Some(true) {
-                warn_once(format!(
-                    "{address}: a pooler stands before the server; each call sends its statement anew, for the next one may come to \
-                     another session (?pooler=none: each connection has its own)"
-                ));
-            }
+        if address.pooled.is_none() && speaker.copies && connection.is_pooled() {
+            address.pooled = Some(true);
+            warn_once(format!(
+                "{address}: a pooler stands before the server; each call sends its statement anew, for the next one may come to \
+                 another session (?pooler=none: each connection has its own)"
+            ));
         }
         let (address, control) = (Arc::new(address), Control::new(connection));
         Ok(Postgresql { ctx: ctx.clone(), address, control })

@@ -9,7 +9,7 @@ use inrush_rows::rows::Value;
 /// Whether it follows another server, and whether it takes no writes.
 const ASK: &str = "SELECT CASE WHEN pg_catalog.pg_is_in_recovery() THEN 'standby' ELSE 'primary' END, \
                    pg_catalog.current_setting('transaction_read_only')";
-pub(super) const ASK_LIMIT_NS: u64 = 10_000_000_000;
+const ASK_LIMIT_NS: u64 = 10_000_000_000;
 
 /// Fails with what every one of them said.
 pub fn first(addresses: Vec<Address>) -> Result<(Address, Connection), Error> {

@@ -10,10 +10,9 @@ use postgres_protocol::authentication::md5_hash;
 use postgres_protocol::authentication::sasl::ScramSha256;
 
 use super::binding;
-use super::choice::ASK_LIMIT_NS;
 use super::failure::Failure;
 use super::spelled::Binding;
-use super::{message, simple_query, Address};
+use super::{message, Address};
 use crate::engine::inbox::Inbox;
 use crate::engine::messages::Messages;
 use crate::engine::secrets::sent_in_clear;
@@ -21,8 +20,9 @@ use crate::engine::socket::{self, Peer, Socket};
 use crate::engine::stream::Stream;
 use crate::engine::Canceller;
 use inrush_rows::error::{Error, TargetFault};
-use inrush_rows::rows::Value;
 
+/// Of Linux; other systems have smaller numbers.
+const PROCESSES_MOST: u32 = 1 << 22;
 /// One read takes what has come, up to this much.
 const INBOX_BYTES: usize = 256 << 10;
 /// COPY data is sent in messages of this size at most.
@@ -131,11 +131,10 @@ impl Connection {
         }
     }
 
-    /// Whether something between gives its sessions to many: the process that was named at the log-in is not the one that answers.
-    pub(super) fn is_pooled(&mut self, address: &Address) -> bool {
-        let asked = simple_query(self, address, "SELECT pg_catalog.pg_backend_pid()", ASK_LIMIT_NS);
-        let process = asked.ok().and_then(|answer| answer.rows.into_iter().flatten().next());
-        self.key.0 != 0 && matches!(process, Some(Value::I64(process)) if process != i64::from(self.key.0))
+    /// Whether something between gives the server's sessions to many: what was named at the log-in is no process, but the number
+    /// by which a pooler knows this connection, drawn of 2^32 (one in a thousand of them could be a process).
+    pub(super) fn is_pooled(&self) -> bool {
+        self.key.0 > PROCESSES_MOST
     }
 
     /// The next message: tag and body. Blocks until it is there.

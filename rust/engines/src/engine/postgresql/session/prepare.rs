@@ -87,7 +87,7 @@ impl PgSession {
     }
 
     fn is_pooled(&self) -> bool {
-        self.address.pooled == Some(true)
+        self.address.pooled.unwrap_or_else(|| self.address.speaker.copies && self.connection.is_pooled())
     }
 
     fn prepare_insert(&mut self, id: OpId, op: &OpPlan) -> Result<Prepared, Error> {

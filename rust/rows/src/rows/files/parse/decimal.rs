@@ -4,8 +4,10 @@ use super::super::super::columns::TextValues;
 use super::{clean_text, Reason};
 use crate::plan::Spelling;
 
-/// Powers of ten beyond it are left as they are written: no server has such numbers.
+/// Larger powers of ten are left as they are written: no server has such numbers.
 const MOST_ZEROS: i64 = 200_000;
+/// Digits behind the point that PostgreSQL keeps where a column says no number of them.
+const WRITTEN_MOST: usize = 16_383;
 
 /// `spelled` as the next value of a column, which is unchanged on an error.
 pub fn push_number(texts: &mut TextValues, text: &[u8], spelling: Spelling) -> Result<(), Reason> {
@@ -43,7 +45,10 @@ fn spell(text: &[u8], scale: Option<usize>, out: &mut Vec<u8>) -> Result<(), Rea
         [b'e' | b'E', power @ ..] => power_of(power).ok_or(Reason::NotNumber)?,
         _ => return Err(Reason::NotNumber),
     };
-    if power.abs() > MOST_ZEROS {
+    if power < -MOST_ZEROS {
+        return Err(Reason::FineNumber { digits: scale.unwrap_or(WRITTEN_MOST) as u32 });
+    }
+    if power > MOST_ZEROS {
         out.extend_from_slice(text);
         return Ok(());
     }
@@ -178,7 +183,6 @@ mod tests {
             (".000", "0.000"),
             ("+Infinity", "Infinity"),
             ("1e300000", "1e300000"),
-            ("1e-99999999999999999999", "1e-99999999999999999999"),
         ] {
             assert_eq!(read(text, Spelling::Written {}).as_deref(), Ok(expected), "{text}");
         }
@@ -186,6 +190,9 @@ mod tests {
 
     #[test]
     fn what_would_be_rounded_is_rejected() {
+        let fine = Err(Reason::FineNumber { digits: 16_383 });
+        assert_eq!(read("1e-99999999999999999999", Spelling::Written {}), fine);
+        assert_eq!(read("1e-200001", Spelling::Fixed { digits: 2 }), Err(Reason::FineNumber { digits: 2 }));
         for (text, digits) in [("0.105", 2), ("-0.001", 2), ("0.5", 0), ("1e-3", 2), ("1.5e-1", 1)] {
             assert_eq!(read(text, Spelling::Fixed { digits }), Err(Reason::FineNumber { digits }), "{text}");
         }
