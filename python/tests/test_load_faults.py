@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import signal
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterator
@@ -94,6 +95,20 @@ def overwritten(file: Path) -> None:
     file.write_text(text)
 
 
+@contextmanager
+def at_rest() -> Iterator[None]:
+    """The processes of the load see a file as it was before, or as it is behind it, and never between two steps of a change."""
+    pids = [int(pid) for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()]
+    assert pids
+    for pid in pids:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
+
+
 def as_if_not(file: Path) -> None:
     """Of the same length, with the time of the last write that the file had."""
     stat = file.stat()
@@ -130,7 +145,8 @@ def test_what_is_read_of_a_file_after_it_changed_is_not_stored_and_with_its_cont
     def on_event(event: Any) -> None:
         # The second file is being read.
         if event.get("role") == "client" and event.get("rows_stored", 0) > ROWS and not done:
-            done.append(fault(last))
+            with at_rest():
+                done.append(fault(last))
 
     with pytest.raises(InrushError) as failed:
         place.load(on_event, bytes_per_s=40_000.0)

@@ -116,10 +116,20 @@ impl Writer {
     }
 }
 
+/// A process that was stopped and goes on finds its read interrupted: nothing is gone.
+fn received(mut socket: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
+    loop {
+        match socket.read(room) {
+            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
 impl Read for Reader {
     /// 0 at the end of the connection: frames say themselves whether they are whole.
     fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        let Some(session) = &self.session else { return self.socket.read(room) };
+        let Some(session) = &self.session else { return received(&self.socket, room) };
         loop {
             {
                 let mut session = lock(session);
@@ -139,7 +149,7 @@ impl Read for Reader {
                     session.process_new_packets().map_err(broken)?;
                 }
             }
-            let came = self.socket.read(&mut self.records)?;
+            let came = received(&self.socket, &mut self.records)?;
             self.waiting = 0..came;
             if came == 0 {
                 return Ok(0);
