@@ -12,6 +12,7 @@ from inrush.errors import InrushError, UsageError
 from inrush.load import preflight
 from inrush.load.call import Call
 from inrush.load.merge import merging_of, refuse_keys
+from inrush.load.run import load
 from inrush.workload import Column, Table
 from tests.test_load_refused_rows import CREATE, ENGINES, done_by, loaded, rejects_of, written
 
@@ -243,3 +244,23 @@ def test_an_import_that_had_stored_nothing_stands_behind_what_came_meanwhile(tmp
     for _ in range(2):
         done = loaded("sqlite", tmp_path, one)
         assert done.verdict == "proven" and done.rows_in_ledger == 1, done.why
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_table_is_not_emptied_for_an_import_that_another_table_has(engine: str, tmp_path: Path) -> None:
+    done_by(
+        engine, tmp_path, CREATE, CREATE.replace(" t ", " other "), "INSERT INTO other VALUES (7, 0, 'there')"
+    )
+    loaded(engine, tmp_path, written(tmp_path, ["1,1,a"]), import_id="nightly")
+    call = Call(
+        (str(written(tmp_path, ["2,1,b"], "b.csv")),), "other", into=f"{engine}://{tmp_path}/t.{engine}", truncate=True, import_id="nightly",
+    )  # fmt: skip
+    with pytest.raises(UsageError, match="has an import of this name"):
+        load(call, tmp_path / "loads", lambda line: None, lambda event: None)
+    assert done_by(engine, tmp_path, "SELECT id FROM other") == [(7,)]
+
+
+@pytest.mark.parametrize("name", ["a-keyed", "a-twice", "a-replica"])
+def test_an_import_is_not_named_as_the_ledger_names_others(name: str, tmp_path: Path) -> None:
+    call = Call(("a.csv",), "t", into=f"sqlite://{tmp_path}/t.db", import_id=name)
+    assert any("give another one" in str(problem) for problem in preflight.call_problems(call))

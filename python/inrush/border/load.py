@@ -58,13 +58,6 @@ class MergeStep(TypedDict):
     noted: NotRequired[str | None]
 
 
-class MergePlan(TypedDict):
-    """Rows come into a table of the import's own first, and from there into that of the load."""
-
-    #: Into the table of the load, and what empties the other again.
-    steps: Sequence[MergeStep]
-
-
 class ShardPlan(TypedDict):
     name: str
     #: What its engine is opened with.
@@ -78,8 +71,8 @@ class ShardPlan(TypedDict):
     refused_most: NotRequired[int]
     #: Columns of hexadecimal digits that are stored as bytes -> n of PostgreSQL's `bit(n)`, 0 of others.
     raw: NotRequired[Mapping[str, int]]
-    #: Where rows may have keys that the table has already.
-    merge: NotRequired[MergePlan]
+    #: Where rows may have keys that the table has already: from where the insert puts them into the table.
+    merge: NotRequired[Sequence[MergeStep]]
 
 
 class ImportPlan(_OfImport):

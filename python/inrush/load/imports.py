@@ -99,15 +99,12 @@ def settle(
         identity.refuse_twice(contents)
     base = call.import_id or identity.base_id(contents, ledgers.table, identity_of(ledgers))
     own = max((h for h in headers[0] if h.base == base), key=lambda h: h.again, default=None)
-    empties = call.truncate and not _is_filling(ledgers, own, headers, table)
     by_shard = ledgers.rows([h.load for h in headers[0]])
-    if call.truncate:
-        call = replace(call, again=empties)
-    elif call.merging is not None:
-        call = replace(
-            call, again=call.again or _comes_again(call, ledgers, own, headers[0], summed_of(by_shard))
-        )
     rows = summed_of(by_shard)
+    if call.truncate:
+        call = replace(call, again=not _is_filling(ledgers, own, headers, table))
+    elif call.merging is not None:
+        call = replace(call, again=call.again or _comes_again(call, ledgers, own, headers[0], rows))
     is_other = own is None or sorted(own.files) != sorted(c.digest for c in contents)
     grown: list[Grown] = []
     if is_other and not call.again:
@@ -122,8 +119,7 @@ def settle(
                 "are stored stay"
             )
             of = continued(ledgers, known, contents, headers, digest_s, base)
-            inside = without_merged(ledgers, by_shard)
-            return replace(of, stored=refuse_missing(ledgers, of, headers, inside, table))
+            return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
     if own is None or call.again:
         warned: list[str] = []
         if not call.again:
@@ -149,13 +145,12 @@ def settle(
             call.chunk_rows,
             digest_s,
             warned=tuple(warned),
-            empties=empties,
+            empties=call.truncate and table is not None,
         )
     found = continued(ledgers, own, contents, headers, digest_s)
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
-    inside = without_merged(ledgers, by_shard)
-    return replace(found, stored=refuse_missing(ledgers, found, headers, inside, table))
+    return replace(found, stored=refuse_missing(ledgers, found, headers, by_shard, table))
 
 
 def _is_filling(
@@ -299,7 +294,7 @@ def refuse_missing(
     """Whether it has stored rows. rows: of each shard by its ledger. Raises RowsMissing where a table has fewer rows than the ledger beside it."""
     counts = ledgers.counts(table) if table else [0] * len(ledgers.targets)
     for (name, _), own, found, mine, now in zip(
-        ledgers.targets, of.headers, headers, rows, counts, strict=True
+        ledgers.targets, of.headers, headers, without_merged(ledgers, rows), counts, strict=True
     ):
         least = proof.least(own, later_of(found, own), mine)
         if now < least:

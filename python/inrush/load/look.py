@@ -13,7 +13,7 @@ from inrush.load.imports import Import, items_of, unfinished
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, Rows, later_of, named_of, summed_of
-from inrush.load.merge import names_of, without_merged
+from inrush.load.merge import merged_names, without_merged
 from inrush.load.proof import Figures
 from inrush.plan import ends
 
@@ -195,7 +195,7 @@ def _sums(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | 
 
 def _merged(ledgers: Ledgers, tables: Proof, loads: Sequence[str]) -> list[int] | None:
     """What the sums lack by rows that were replaced or skipped: each shard has its own. None where no SQL computes them."""
-    question = ledger.ask_sums(ledgers.name, names_of(loads))
+    question = ledger.ask_sums(ledgers.name, merged_names(loads))
     lines = [text for of in ledgers.at_once(lambda k: ledgers.ask(k, question)) for *_, text in of]
     return proof.of_lines(tables.items, lines)
 

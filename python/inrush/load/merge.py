@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from inrush.border import plan as border
 from inrush.engines.base.checksum import WHOLE_TYPES
 from inrush.engines.base.loading import Loading
-from inrush.engines.base.merge import Merging, ask_merged, make_stage, merge_plan, stage_of
+from inrush.engines.base.merge import Merging, ask_merged, make_stage, merge_steps, stage_of
 from inrush.engines.base.sql import literal
 from inrush.errors import Problem, UsageError
 from inrush.load.ledgers import Ledgers, Rows, schema_of
@@ -40,16 +40,8 @@ def merging_of(upsert: bool, on_conflict: str | None) -> Merging | None:
     return "update" if upsert else "skip" if on_conflict else None
 
 
-#: What the ledger puts behind the name of an import.
-ENDINGS = ("-replica", *ends.merged_loads(""))
-
-
 def merge_problems(call: Call) -> Iterator[Problem]:
     """What needs no server."""
-    if call.import_id and call.import_id.endswith(ENDINGS):
-        yield Problem.sentence(
-            f"--import-id {call.import_id}: names with {', '.join(ENDINGS)} at their end are the ledger's own"
-        )
     if call.merging is None:
         return
     option = OPTIONS[call.merging]
@@ -156,28 +148,30 @@ def with_merge(wanted: ends.Wanted, call: Call, loading: Loading) -> ends.Wanted
     if call.merging is None or dialect is None:
         return wanted
     load, stage = wanted.import_id, stage_of(wanted.target_table, wanted.import_id)
-    insert = ends.ledger(load, wanted.ledger)["insert"].removesuffix(" VALUES")
-    plan = merge_plan(
+    keyed, twice = (
+        f"{ends.ledger(load, wanted.ledger)['insert'].removesuffix(' VALUES')} SELECT {literal(name)}"
+        for name in ends.merged_loads(load)
+    )
+    steps = merge_steps(
         dialect,
         call.merging,
         wanted.table,
         wanted.target_table,
         stage,
         call.key,
-        insert,
-        ends.merged_loads(load),
+        (keyed, twice),
         wanted.ledger,
         wanted.items,
         loading.figures,
     )
     # A NULL is the key of no row.
-    return replace(wanted, merge=plan, stage=stage, required=(*wanted.required, *call.key))
+    return replace(wanted, merge=steps, stage=stage, required=(*wanted.required, *call.key))
 
 
 def make_stages(wanted: ends.Wanted, shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) -> None:
     """Where rows come first. Raises CoreFailure."""
     dialect = shards.loading.merges
-    if wanted.merge is None or dialect is None:
+    if not wanted.merge or dialect is None:
         return
     # One of a killed load may have been made before the table was changed.
     drop_stages(wanted, shards, targets)
@@ -188,7 +182,7 @@ def make_stages(wanted: ends.Wanted, shards: AnyShards, targets: Sequence[tuple[
 
 def drop_stages(wanted: ends.Wanted, shards: AnyShards, targets: Sequence[tuple[str, border.Target]]) -> None:
     """At the end of a load: a table that is left by one that was killed is that of the same command again. Raises CoreFailure."""
-    for _, target in targets if wanted.merge is not None else ():
+    for _, target in targets if wanted.merge else ():
         shards.ask(target, f"DROP TABLE IF EXISTS {wanted.stage}")
 
 
@@ -198,12 +192,12 @@ def drop_stages(wanted: ends.Wanted, shards: AnyShards, targets: Sequence[tuple[
 def without_merged(ledgers: Ledgers, rows: Sequence[Rows]) -> list[Rows]:
     """Rows that each import has in the table of each shard: those of its ledger without what was replaced or skipped."""
     loads = sorted({load for mine in rows for load in mine})
-    gone = ledgers.rows(names_of(loads))
+    gone = ledgers.rows(merged_names(loads))
     return [
         {load: n + sum(less.get(name, 0) for name in ends.merged_loads(load)) for load, n in mine.items()}
         for mine, less in zip(rows, gone, strict=True)
     ]
 
 
-def names_of(loads: Collection[str]) -> list[str]:
+def merged_names(loads: Collection[str]) -> list[str]:
     return [name for load in loads for name in ends.merged_loads(load)]

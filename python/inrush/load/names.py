@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from inrush.engines.base.loading import Loading
 from inrush.errors import Problem
+from inrush.plan import ends
 
 #: A name of these alone is a shell's mistake.
 BLANKS = " \t\r\n\"'`"
@@ -26,6 +27,18 @@ def blank_name_problems(table: str) -> Iterator[Problem]:
     if any(not part.strip(BLANKS) for part in table.split(".")):
         shown = shlex.quote(table)
         yield Problem.sentence(f"--table {shown}: a name is missing; give NAME, or SCHEMA.NAME")
+
+
+#: What a ledger puts behind the name of an import.
+ENDINGS = (ends.replica_load(""), *ends.merged_loads(""))
+
+
+def import_name_problems(name: str | None) -> Iterator[Problem]:
+    """An import whose lines another one would take for its own."""
+    if name is not None and name.endswith(ENDINGS):
+        yield Problem.sentence(
+            f"--import-id {name}: a ledger puts {', '.join(ENDINGS)} behind the name of an import; give another one"
+        )
 
 
 def column_name_problems(loading: Loading, names: Sequence[str], file: str) -> Iterator[Problem]:

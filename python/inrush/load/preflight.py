@@ -18,7 +18,12 @@ from inrush.border import plan as border
 from inrush.errors import Problem, problems_of
 from inrush.load import create
 from inrush.load.merge import merge_problems
-from inrush.load.names import blank_name_problems, column_name_problems, table_name_problems
+from inrush.load.names import (
+    blank_name_problems,
+    column_name_problems,
+    import_name_problems,
+    table_name_problems,
+)
 from inrush.load.remote import remote_problems
 from inrush.load.series import path_problems
 from inrush.load.shards import shards_of
@@ -40,6 +45,7 @@ def call_problems(call: Call) -> Iterator[Problem]:
     """What needs no file and no server."""
     yield from path_problems(call.series)
     yield from blank_name_problems(call.table)
+    yield from import_name_problems(call.import_id)
     yield from problems_of(partial(read_said, call.header, call.columns, call.format, call.written))
     if call.encoding and (why := encoding_problem(call.encoding)):
         yield Problem.sentence(why)

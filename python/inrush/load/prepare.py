@@ -109,10 +109,10 @@ def prepare(
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
     try:
-        if wanted.merge is not None:
+        if wanted.merge:
             identity_of(there.ledgers)  # its line is what merges lock
         make_stages(wanted, shards, targets)
-        if of.empties and there.was_there:
+        if of.empties:
             imports.refuse_taken(there.ledgers, of)
             names = [physical, *([wanted.replica_table] if wanted.replica_table else [])]
             imports.empty(there.ledgers, names, note)
@@ -137,8 +137,6 @@ class TableThere:
     key: tuple[str, ...]
     #: How files were read when the import was begun.
     as_begun: Header
-    #: It was not made for this load.
-    was_there: bool
 
     @property
     def declared(self) -> dict[str, str]:
@@ -165,7 +163,6 @@ def table_there(
     # Before a table that holds no rows of its own passes for one that lost them.
     refuse(preflight.server_problems(shards, targets, call.table))
     described = describe(shards, targets[0][1], call.table)
-    was_there = bool(described)
     asked = create.asked_of(call, shards.loading)
     table = table_of(looked, call.table.rpartition(".")[2], described, shards.loading, asked)
     times, undecided = times_or_not(looked, table, described, asked)
@@ -215,7 +212,7 @@ def table_there(
         once_more(partial(shards.ask, target, copy))
     if create.is_spread(call, shards):
         create.coordinate(call, shards, described, note)
-    return TableThere(table, described, ledgers, of, times, key, as_begun, was_there)
+    return TableThere(table, described, ledgers, of, times, key, as_begun)
 
 
 def times_or_not(

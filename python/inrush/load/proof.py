@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from inrush.border.table import SpelledAnyhow
 from inrush.engines.base.loading import Loading
 from inrush.load.ledger import Header
 
@@ -330,7 +329,6 @@ def worth_summing(own: str, headers: Sequence[Header], rows: Mapping[str, int]) 
 
 # --- columns that a type changes
 
-ANYHOW: SpelledAnyhow = {"kind": "any"}
 #: Of MySQL: so many digits are kept.
 ROUNDED_FLOAT = re.compile(r"(float|double)\(\d+,\d+\)")
 TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
@@ -350,7 +348,7 @@ def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str
             found[column] = REWRITTEN
         elif ROUNDED_FLOAT.match(kind):
             found[column] = f"{kind} rounds"
-        elif loading.is_as_text(kind) and (loading.spelling_of(kind) or ANYHOW)["kind"] == "any":
+        elif loading.is_as_text(kind) and not loading.is_spelled_once(kind):
             found[column] = f"{kind} is stored in another spelling, or rounded"
     return found
 

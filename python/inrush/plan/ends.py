@@ -18,7 +18,7 @@ from inrush.border.load import (
     ImportPlan,
     LedgerPlan,
     LinkPlan,
-    MergePlan,
+    MergeStep,
     Rule,
     ServerPlan,
     ShardPlan,
@@ -105,7 +105,7 @@ class Wanted:
     #: Beside the table; the connection's own schema without.
     ledger: str = ""
     #: Where rows may have keys that the table has; and where they come first, as statements use it.
-    merge: MergePlan | None = None
+    merge: Sequence[MergeStep] = ()
     stage: str = ""
     #: Folder of the files with its rejected rows.
     rejects: str = ""
@@ -309,7 +309,7 @@ def shard_document(
         "patience_ns": ns(wanted.patience_s),
         "rows_per_s": wanted.shard_rows_per_s,
     }
-    if wanted.merge is not None:
+    if wanted.merge:
         shard["merge"] = wanted.merge
     if refused_most:
         shard["refused_most"] = refused_most
@@ -401,5 +401,5 @@ def client_plan(
         "items": list(wanted.items),
         "reject_limit": wanted.reject_limit,
         "bytes_per_s": wanted.bytes_per_s,
-        "in_order": wanted.merge is not None,
+        "in_order": bool(wanted.merge),
     }

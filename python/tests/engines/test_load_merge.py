@@ -15,16 +15,16 @@ from typing import Any
 import pytest
 
 from inrush.engines.base.instance import Target
-from inrush.errors import UsageError
+from inrush.errors import InrushError, UsageError
 from tests.engines.test_load_proof import Place, database
 from tests.test_load_merge import ROWS, two_files
 from tests.test_load_refused_rows import written
 
 from .servers import control, each_kind
 from .test_load import call, run, table, workers
-from .test_load_refused_rows import rejects_of
+from .test_load_refused_rows import here, rejects_of
 
-__all__ = ["table", "workers"]
+__all__ = ["here", "table", "workers"]
 
 CREATE = "CREATE TABLE t (id int PRIMARY KEY, v int CHECK (v >= 0), name varchar(40))"
 WORDS: dict[str, Any] = {"key": ("id",), "chunk_rows": 500, "flush_rows": 1_100}
@@ -33,11 +33,6 @@ WORDS: dict[str, Any] = {"key": ("id",), "chunk_rows": 500, "flush_rows": 1_100}
 @pytest.fixture(params=each_kind(["postgresql", "timescaledb", "mysql", "mariadb"], {"timescaledb"}))
 def place(request: pytest.FixtureRequest) -> Iterator[Place]:
     yield from database(request.getfixturevalue(request.param))
-
-
-@pytest.fixture
-def here(postgresql: Target) -> Iterator[Place]:
-    yield from database(postgresql)
 
 
 def content(place: Place) -> dict[int, tuple[int, str]]:
@@ -117,6 +112,22 @@ def test_two_loads_at_once_add_up_under_read_committed_too(mysql: Target, tmp_pa
             two_at_once(place, "t", tmp_path)
         finally:
             place.ask("SET GLOBAL transaction_isolation = 'REPEATABLE-READ'")
+
+
+def test_a_table_that_was_changed_after_a_load_was_stopped_takes_its_rows(
+    here: Place, tmp_path: Path
+) -> None:
+    """Where rows come first is made anew."""
+    here.ask("CREATE TABLE t (id int PRIMARY KEY, v int, name varchar(3))")
+    file = written(tmp_path, ["1,1,longer", "2,1,also longer"])
+    with pytest.raises(InrushError):
+        here.load([file], tmp_path / "loads", merging="update", reject_limit=0, **WORDS)
+    here.ask("ALTER TABLE t ALTER COLUMN name TYPE varchar(40)")
+    assert here.load([file], tmp_path / "loads", merging="update", **WORDS).rows_stored == 2
+    assert (
+        here.ask("SELECT table_name FROM information_schema.tables WHERE table_name LIKE 'inrush_merge%'")
+        == []
+    )
 
 
 def test_mysql_is_not_asked_to_replace_by_another_key(mysql: Target, tmp_path: Path) -> None:

@@ -24,24 +24,27 @@ from tests.engines.test_load_proof import Place
 from tests.test_load_merge import ROWS, two_files
 
 from .border import run
-from .servers import REQUIRE, control, password_of
+from .servers import REQUIRE, control, password_of, scratch
 
 PGBOUNCER = Packages("pgbouncer", "pgbouncer-12", "bookworm", ("pgbouncer",), "usr/sbin/pgbouncer")
 SESSIONS = 2
 
 
 @pytest.fixture(scope="module")
-def pooler(postgresql: Target, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+def pooler(postgresql: Target) -> Iterator[Target]:
     """The server of the tests behind a pooler with two sessions for each database."""
     release = PGBOUNCER.cached()
     if release is None and not os.environ.get(REQUIRE):
         pytest.skip(f"no pgbouncer here; {REQUIRE}=1 fetches it")
     release = release or PGBOUNCER.release()
-    of = address.read(postgresql.url)
-    folder, port = tmp_path_factory.mktemp("pgbouncer"), free_port()
-    for place in (folder, *folder.parents):
-        if place.stat().st_uid == os.getuid() and str(place).startswith("/tmp/pytest"):
-            place.chmod(0o755)
+    of, port = address.read(postgresql.url), free_port()
+    with scratch() as folder:
+        yield from behind(postgresql, of, folder, port, PGBOUNCER.program_in(release.path))
+
+
+def behind(
+    postgresql: Target, of: address.ServerUrl, folder: Path, port: int, program: Path
+) -> Iterator[Target]:
     (folder / "users").write_text(f'"{of.user}" "{password_of(postgresql)}"\n')
     (folder / "ini").write_text(
         f"[databases]\n* = host=127.0.0.1 port={of.port}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n"
@@ -49,9 +52,7 @@ def pooler(postgresql: Target, tmp_path_factory: pytest.TempPathFactory) -> Iter
         "unix_socket_dir =\nuser = nobody\n"
     )
     with (folder / "log").open("w") as log:
-        running = subprocess.Popen(
-            [PGBOUNCER.program_in(release.path), folder / "ini"], stdout=log, stderr=log
-        )
+        running = subprocess.Popen([program, folder / "ini"], stdout=log, stderr=log)
     try:
         url = postgresql.url.replace(f":{of.port}/", f":{port}/")
         target = Target("postgresql", url)

@@ -95,17 +95,10 @@ pub struct ShardPlan {
     /// Columns of hexadecimal digits that are stored as what they stand for: see `raw`.
     #[serde(default)]
     pub raw: BTreeMap<String, u32>,
-    /// Where rows may have keys that the table has already.
+    /// Where rows may have keys that the table has already: what brings them from where the insert puts them into the table, and
+    /// empties that place again. In the transaction that has the lines of the ledger.
     #[serde(default)]
-    pub merge: Option<MergePlan>,
-}
-
-/// Rows come into a table of the import's own first, and from there into that of the load: all of it in one transaction.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct MergePlan {
-    /// Into the table of the load, and what empties the other again.
-    pub steps: Vec<MergeStep>,
+    pub merge: Vec<MergeStep>,
 }
 
 /// A statement.

@@ -97,10 +97,6 @@ class Loading(ABC):
     #: A database that every server of this kind has, where others can be made from (empty: none is named); None: none is made.
     first_database: ClassVar[str | None] = None
 
-    def is_as_text(self, declared: str) -> bool:
-        """Whether values of this type in the database go in, and are compared, as the texts that the server reads and writes."""
-        return bool(declared) and not self.column_types.get(base_type(declared))
-
     #: As of `Asked.decimal`.
     decimal: ClassVar[tuple[str, int, int] | None] = None
     #: Takes every row of a table: what stands before its name.
@@ -109,6 +105,10 @@ class Loading(ABC):
     merges: ClassVar[MergeDialect | None] = None
     #: Type of numbers that go in as texts, and have one spelling in this engine -> that of a type without digits of its own.
     spelled: ClassVar[Mapping[str, Spelling]] = {}
+
+    def is_as_text(self, declared: str) -> bool:
+        """Whether values of this type in the database go in, and are compared, as the texts that the server reads and writes."""
+        return bool(declared) and not self.column_types.get(base_type(declared))
 
     def spelling_of(self, declared: str) -> Spelling | None:
         """How the server spells numbers of this type that go in as texts; None: they are no numbers, or no texts.
@@ -126,6 +126,10 @@ class Loading(ABC):
             return self.spelled[kind]
         behind = int(digits[1] or 0)
         return {"kind": "fixed", "digits": behind} if behind >= 0 else {"kind": "any"}
+
+    def is_spelled_once(self, declared: str) -> bool:
+        """Whether values of this type go in as texts, and are numbers that the server spells in one way."""
+        return (self.spelling_of(declared) or {"kind": "any"})["kind"] != "any"
 
     def has_texts(self, table: Table) -> bool:
         """Whether the table has such columns."""

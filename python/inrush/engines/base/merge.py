@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from inrush.border.load import MergePlan, MergeStep
+from inrush.border.load import MergeStep
 from inrush.border.plan import ChecksumItem
 from inrush.engines.base.checksum import ChecksumFigures
 from inrush.engines.base.sql import literal, quote
@@ -64,21 +64,20 @@ def make_stage(dialect: MergeDialect, stage: str, table: Table, physical: str) -
     return [text.format(stage=stage, columns=columns, table=physical) for text in dialect.make]
 
 
-def merge_plan(
+def merge_steps(
     dialect: MergeDialect,
     merging: Merging,
     table: Table,
     physical: str,
     stage: str,
     key: Sequence[str],
-    insert: str,
-    names: tuple[str, str],
+    lines: tuple[str, str],
     ledger: str,
     items: Sequence[ChecksumItem],
     figures: ChecksumFigures,
-) -> MergePlan:
-    """physical: the table as statements use it. insert: begins a line of the ledger, up to its columns; names: of the lines' imports. ledger: as statements
-    use it.
+) -> list[MergeStep]:
+    """From the stage into the table. physical, stage, ledger: as statements use them. lines: what begins a line of the ledger, with the
+    name of its import.
 
     A line of the ledger has what the table loses or does not take, below zero: rows that are replaced, or whose key was there;
     and rows of the same key that came together. So the lines of all imports add up to the table.
@@ -110,21 +109,19 @@ def merge_plan(
     can_sum = all(item.get("hash") != "read_back" for item in items)
     sums = dialect.joined([f"-({figures.figure(item, table.column)})" for item in items]) if can_sum else "''"
 
-    def noted(load: str, rows: str) -> MergeStep:
+    def noted(line: str, rows: str) -> MergeStep:
         behind = f", -COUNT(*), 0, '', {sums} FROM ({rows}) r HAVING COUNT(*) > 0"
-        return {"text": f"{insert} SELECT {literal(load)}", "noted": behind}
+        return {"text": line, "noted": behind}
 
     locks: list[MergeStep] = [
         {"text": text.format(name=literal(physical), ledger=ledger)} for text in dialect.lock
     ]
-    return {
-        "steps": [
-            *locks,
-            *(noted(load, rows) for load, rows in zip(names, (keyed, twice), strict=True)),
-            {"text": merged},
-            {"text": f"{dialect.clear} {stage}"},
-        ],
-    }
+    return [
+        *locks,
+        *(noted(line, rows) for line, rows in zip(lines, (keyed, twice), strict=True)),
+        {"text": merged},
+        {"text": f"{dialect.clear} {stage}"},
+    ]
 
 
 def ask_merged(dialect: MergeDialect, table: Table, physical: str, key: Sequence[str]) -> str:

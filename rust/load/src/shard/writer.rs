@@ -267,8 +267,7 @@ impl Writer<'_> {
     fn put(&mut self, filled: &[&Columns], first: Option<(u32, u64)>) -> Result<(), Missed> {
         self.insert(filled)?;
         let shard = self.shard;
-        let Some(merge) = &shard.plan.merge else { return Ok(()) };
-        merge.steps.iter().try_for_each(|MergeStep { text, noted }| {
+        shard.plan.merge.iter().try_for_each(|MergeStep { text, noted }| {
             let said = match (noted, first) {
                 (None, _) => self.execute(text),
                 (Some(behind), Some((file, chunk))) => {
