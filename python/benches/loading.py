@@ -33,6 +33,7 @@ from inrush.load.input import file_document, open_inputs, table_of
 from inrush.load.process import End
 from inrush.load.shards import loading_of
 from inrush.plan import ends
+from inrush.plan.ledger import LEDGER
 from inrush.targets.shards import cluster_of
 
 #: About 210 MB.
@@ -42,7 +43,6 @@ FEW_ROWS = 100_000
 SHARDS = 8
 CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 TABLE = "inrush_bench_load"
-LEDGER = ends.LEDGER
 DATABASE = "inrush_bench_shard_{k}"
 KEY = "device"
 #: What people keep of devices: numbers of every width, and a time.

@@ -15,7 +15,7 @@ from inrush.load.call import Call
 from inrush.load.identity import Content
 from inrush.load.ledger import Header
 from inrush.load.run import load
-from inrush.plan.ends import LEDGER
+from inrush.plan.ledger import LEDGER
 
 
 def silent(*_: Any) -> None: ...

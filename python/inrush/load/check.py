@@ -14,6 +14,7 @@ from inrush.load.look import begun_of, look
 from inrush.load.moved import moved_columns
 from inrush.load.spool import seen
 from inrush.plan import ends
+from inrush.plan.ledger import rows_in_ledger
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards
@@ -119,7 +120,7 @@ def rows_by_ledger(
     shards: Shards | RemoteShards, places: Sequence[border.Target], load: str, name: str
 ) -> list[int]:
     """Of each place, the rows of an import by its ledger."""
-    return [int(shards.ask(place, ends.rows_in_ledger(load, name))[0][0]) for place in places]
+    return [int(shards.ask(place, rows_in_ledger(load, name))[0][0]) for place in places]
 
 
 def checked(

@@ -16,7 +16,7 @@ from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, summed_of
 from inrush.load.merge import without_merged
 from inrush.load.shards import Shards, real_name
-from inrush.plan import ends
+from inrush.plan.ledger import LEDGER
 
 HEADER = ("table", "import", "began (UTC)", "rows", "merged", "rejected", "files")
 
@@ -70,7 +70,7 @@ def of_database(shards: Shards) -> list[PastLoad]:
     """Of every schema with a ledger. Raises CoreFailure."""
     targets = shards.documents()
     found: list[PastLoad] = []
-    for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(ends.LEDGER)):
+    for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(LEDGER)):
         found += of_ledgers(Ledgers(shards, targets, ledger.ledger_name(str(schema)), ""))
     return found
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from inrush.engines.base.sql import literal, quote
 from inrush.errors import UsageError
-from inrush.plan.ends import BEFORE_FILE, LEDGER, SUMS, ledger
+from inrush.plan.ledger import BEFORE_FILE, LEDGER, SUMS, ledger_statements
 
 Doc = dict[str, Any]
 
@@ -137,7 +137,7 @@ def note_identity(name: str, identity: str) -> str:
 
 
 def _line(name: str, load: str, text: str) -> str:
-    return f"{ledger(load, name)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', {literal(text)})"
+    return f"{ledger_statements(load, name)['insert']} ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', {literal(text)})"
 
 
 def ask_rows(name: str, loads: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from inrush.border import plan as border
 from inrush.errors import UsageError
 from inrush.load import ledger
 from inrush.load.ledger import Header
-from inrush.plan import ends
+from inrush.plan.ledger import LEDGER, SUMS, create_statement
 from inrush.targets.ask import NOT_ALLOWED, one_row
 from inrush.targets.deployment import environment
 
@@ -63,7 +63,7 @@ def rights(what: str) -> Iterator[None]:
         yield
     except _core.CoreFailure as failure:
         said = failure.args[1]
-        if ends.LEDGER not in said or not NOT_ALLOWED.search(said):
+        if LEDGER not in said or not NOT_ALLOWED.search(said):
             raise
         line = said.partition("\n")[0]
         raise UsageError(f"{line}; a load notes there which rows are stored: ask for {what}") from None
@@ -106,9 +106,9 @@ class Ledgers:
     def lacks_sums(self) -> bool:
         """Whether a ledger is there and was made by a version that kept no sums."""
         schema = self.name.rpartition(".")[0].strip('"').replace('""', '"')
-        question = self.shards.loading.describe(schema, ends.LEDGER)
+        question = self.shards.loading.describe(schema, LEDGER)
         return any(
-            bool(of) and ends.SUMS not in [str(row[0]) for row in of]
+            bool(of) and SUMS not in [str(row[0]) for row in of]
             for of in self.at_once(lambda k: self.ask(k, question))
         )
 
@@ -128,12 +128,12 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
     """The ledgers beside the table, made where there are none."""
     found = schema_of(shards, targets, table)
     here = ledger.ledger_name(found)
-    there = shards.loading.describe(found, ends.LEDGER)
+    there = shards.loading.describe(found, LEDGER)
     for _, target in targets:
         # To make one that is there, servers ask for the same right.
         if not shards.ask(target, there):
             with rights(f"the right to make tables in {found}"):
-                once_more(partial(shards.ask, target, ends.create_ledger(shards.loading, here)))
+                once_more(partial(shards.ask, target, create_statement(shards.loading, here)))
     resolved = f"{found}.{table.rpartition('.')[2]}"
     return Ledgers(shards, targets, here, resolved.lower() if shards.loading.folds_names else resolved)
 
@@ -141,7 +141,7 @@ def open_ledgers(shards: AnyShards, targets: Targets, table: str) -> Ledgers:
 def has_ledgers(shards: AnyShards, targets: Targets, table: str) -> bool:
     """Whether an import was ever begun beside this table."""
     found = schema_of(shards, targets, table)
-    return bool(shards.ask(targets[0][1], shards.loading.describe(found, ends.LEDGER)))
+    return bool(shards.ask(targets[0][1], shards.loading.describe(found, LEDGER)))
 
 
 def schema_of(shards: AnyShards, targets: Targets, table: str) -> str:

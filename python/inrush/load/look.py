@@ -9,13 +9,15 @@ from dataclasses import dataclass, replace
 
 from inrush.engines.base.plans import Proof
 from inrush.load import ledger, proof
-from inrush.load.imports import Import, items_of, unfinished
+from inrush.load.imports import Import, items_of
 from inrush.load.input import Input
 from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, Rows, later_of, named_of, summed_of
 from inrush.load.merge import merged_names, without_merged
 from inrush.load.proof import Figures
+from inrush.load.unfinished import unfinished
 from inrush.plan import ends
+from inrush.plan.ledger import replica_load
 
 #: How often tables are looked at while other imports store into them, and the pause between, s.
 LOOKS, PAUSE_S = 30, 0.3
@@ -137,8 +139,8 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     astray = ""
     if copies is not None and filled and expected is not None:
-        copied = summed_of(ledgers.rows([ends.replica_load(load) for load in loads]))
-        if all(copied.get(ends.replica_load(load), 0) == sums.get(load, 0) for load in loads):
+        copied = summed_of(ledgers.rows([replica_load(load) for load in loads]))
+        if all(copied.get(replica_load(load), 0) == sums.get(load, 0) for load in loads):
             copied_figures = _figures(ledgers, copies)
             found.append(("the replicas", proof.added(tables.items, copied_figures)))
             names, after = [name for name, _ in ledgers.targets], [*copied_figures[1:], *copied_figures[:1]]

@@ -14,6 +14,7 @@ from inrush.engines.base.sql import literal
 from inrush.errors import Problem, UsageError
 from inrush.load.ledgers import Ledgers, Rows, schema_of
 from inrush.plan import ends
+from inrush.plan.ledger import ledger_statements, merged_loads
 from inrush.workload import Table
 
 if TYPE_CHECKING:
@@ -149,8 +150,8 @@ def with_merge(wanted: ends.Wanted, call: Call, loading: Loading) -> ends.Wanted
         return wanted
     load, stage = wanted.import_id, stage_of(wanted.target_table, wanted.import_id)
     keyed, twice = (
-        f"{ends.ledger(load, wanted.ledger)['insert'].removesuffix(' VALUES')} SELECT {literal(name)}"
-        for name in ends.merged_loads(load)
+        f"{ledger_statements(load, wanted.ledger)['insert'].removesuffix(' VALUES')} SELECT {literal(name)}"
+        for name in merged_loads(load)
     )
     steps = merge_steps(
         dialect,
@@ -194,10 +195,10 @@ def without_merged(ledgers: Ledgers, rows: Sequence[Rows]) -> list[Rows]:
     loads = sorted({load for mine in rows for load in mine})
     gone = ledgers.rows(merged_names(loads))
     return [
-        {load: n + sum(less.get(name, 0) for name in ends.merged_loads(load)) for load, n in mine.items()}
+        {load: n + sum(less.get(name, 0) for name in merged_loads(load)) for load, n in mine.items()}
         for mine, less in zip(rows, gone, strict=True)
     ]
 
 
 def merged_names(loads: Collection[str]) -> list[str]:
-    return [name for load in loads for name in ends.merged_loads(load)]
+    return [name for load in loads for name in merged_loads(load)]

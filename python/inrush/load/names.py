@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from inrush.engines.base.loading import Loading
 from inrush.errors import Problem
-from inrush.plan import ends
+from inrush.plan.ledger import merged_loads, replica_load
 
 #: A name of these alone is a shell's mistake.
 BLANKS = " \t\r\n\"'`"
@@ -30,7 +30,7 @@ def blank_name_problems(table: str) -> Iterator[Problem]:
 
 
 #: What a ledger puts behind the name of an import.
-ENDINGS = (ends.replica_load(""), *ends.merged_loads(""))
+ENDINGS = (replica_load(""), *merged_loads(""))
 
 
 def import_name_problems(name: str | None) -> Iterator[Problem]:

@@ -38,6 +38,7 @@ from inrush.load.shards import Shards, shards_at, shards_of
 from inrush.load.spool import spool_of
 from inrush.load.time_left import with_time_left
 from inrush.plan import ends
+from inrush.plan.ledger import replica_load
 from inrush.study.found import SAMPLE_ROWS
 from inrush.study.said import read_said
 from inrush.targets.spoken import foreign_protocols
@@ -297,7 +298,7 @@ def proven(
         drop_stages(wanted, shards, targets)
         in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
         places = ends.replica_places(targets) if wanted.replica_table else []
-        load = ends.replica_load(wanted.import_id)
+        load = replica_load(wanted.import_id)
         on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
         copied = on_replicas if places else None
         begun, verified, verify_s = begun_of(wanted), None, 0.0

@@ -1,8 +1,4 @@
-"""The plans of the two ends of a load, and the statements of its ledger. Pure.
-
-The ledger is a table beside the rows, on every shard: a line for each chunk of each file, written in the transaction
-that stores the chunk's rows. The same import finds its lines again and goes on behind them.
-"""
+"""The plans of the two ends of a load. Pure."""
 
 from __future__ import annotations
 
@@ -23,32 +19,19 @@ from inrush.border.load import (
     ServerPlan,
     ShardPlan,
 )
-from inrush.border.pipeline import GoesOn
 from inrush.border.statement import text_of
 from inrush.engines.base.cluster import HASH_PARTITIONS
-from inrush.engines.base.loading import Loading
 from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
-from inrush.engines.base.sql import literal, quote
+from inrush.engines.base.sql import quote
 from inrush.engines.base.twin import Twin
 from inrush.errors import UsageError
 from inrush.plan.documents import single_role
+from inrush.plan.ledger import LEDGER, ledger_statements, replica_load
 from inrush.plan.units import ns
 from inrush.workload import Operation, Table
 
 if TYPE_CHECKING:
     from typing_extensions import NotRequired
-
-LEDGER = "inrush_load_ledger"
-#: Column -> type, in the order of the values that `rust/load/src/shard.rs` writes.
-LEDGER_COLUMNS = {
-    "load_id": "varchar(64)", "file_no": "integer", "chunk_no": "bigint", "row_count": "bigint", "is_last": "smallint",
-    "goes_on": "varchar(400)",
-}  # fmt: skip
-#: The last column, a text of any length.
-SUMS = "sums"
-LEDGER_KEY = ("load_id", "file_no", "chunk_no")
-#: File of the line that is an import's own: `ledger.Header`.
-BEFORE_FILE = -1
 
 
 class TextFile(TypedDict):
@@ -113,39 +96,6 @@ class Wanted:
     begun: object = field(default=None, compare=False)
 
 
-def create_ledger(loading: Loading, name: str = LEDGER) -> str:
-    return loading.create_keyed(name, {**LEDGER_COLUMNS, SUMS: loading.long_text}, LEDGER_KEY)
-
-
-def ledger(load: str, name: str = LEDGER) -> LedgerPlan:
-    _, *read = columns = [*LEDGER_COLUMNS, SUMS]
-    return {
-        "read": f"SELECT {', '.join(read)} FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0",
-        "insert": f"INSERT INTO {name} ({', '.join(columns)}) VALUES",
-        "import": literal(load),
-    }
-
-
-def rows_in_ledger(load: str, name: str = LEDGER) -> str:
-    """One row: rows of this import that are stored, by the ledger."""
-    return f"SELECT COALESCE(SUM(row_count), 0) AS n FROM {name} WHERE load_id = {literal(load)} AND file_no >= 0"
-
-
-def goes_on(load: str, name: str, table: str) -> GoesOn:
-    """What is asked of a ledger whose load was killed. name: of the ledger; table: that of its rows."""
-    mine = f"FROM {name} WHERE load_id = {literal(load)} AND file_no"
-    *before, mark = LEDGER_COLUMNS
-    return {
-        "write_mark": f"INSERT INTO {name} ({', '.join([*before, SUMS, mark])}) "
-        f"VALUES ({literal(load)}, {BEFORE_FILE}, 0, 0, 0, '', ",
-        "read_mark": f"SELECT goes_on {mine} = {BEFORE_FILE}",
-        "files": "SELECT file_no, COUNT(*) AS n, MAX(chunk_no) AS c, MAX(is_last) AS l, SUM(row_count) AS r "
-        f"{mine} >= 0 GROUP BY file_no ORDER BY file_no",
-        "chunks": f"SELECT file_no, chunk_no, row_count, goes_on {mine} IN",
-        "rows": f"SELECT COUNT(*) AS n FROM {table}",
-    }
-
-
 def target_table(name: str) -> str:
     """`schema.table` or `table`, quoted: every connection of ours quotes as SQL's standard does."""
     return ".".join(quote(part) for part in name.split("."))
@@ -154,17 +104,6 @@ def target_table(name: str) -> str:
 def replica_table(name: str) -> str:
     """Beside the table of a shard: the rows of the shard before it."""
     return target_table(f"{name}_replica")
-
-
-def replica_load(load: str) -> str:
-    """The import as the ledger of a shard names it for the rows of its neighbour."""
-    return f"{load}-replica"
-
-
-def merged_loads(load: str) -> tuple[str, str]:
-    """The import as the ledger names it for rows that are not in the table, or no more: by a key that was there; by one that came
-    twice at once."""
-    return f"{load}-keyed", f"{load}-twice"
 
 
 def replica_places(shards: Sequence[tuple[str, border.Target]]) -> list[tuple[str, border.Target]]:
@@ -279,7 +218,7 @@ def shard_documents(
     text = server.plan_operation(operation, wanted.method, {wanted.table.name: planned}, wanted.flush_rows)
     if isinstance(text, Unsupported):
         raise UsageError(f"--method {wanted.method}: {text.reason}")
-    lines = ledger(load, wanted.ledger or LEDGER)
+    lines = ledger_statements(load, wanted.ledger or LEDGER)
     loading = server.loading
     raw = {} if loading is None else loading.raw_columns(wanted.table)
     # A copy has neither keys nor checks: it would take what the table refuses.

@@ -15,9 +15,9 @@ from inrush.border.plan import PointPlan as SessionsPointPlan
 from inrush.engines.base.plans import TablePlan, Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.errors import Problem
-from inrush.plan import ends
 from inrush.plan.documents import role_document, row_bytes
 from inrush.plan.dumps import CSV_SHARE, files_of
+from inrush.plan.ledger import create_statement, ledger_statements, questions_of_killed, rows_in_ledger
 from inrush.plan.pipeline import (
     LOAD,
     client_document,
@@ -128,7 +128,7 @@ def ledger_plan(draft: Draft) -> TablePlan:
 
 def create_ledger(draft: Draft) -> list[border.Statement]:
     loading = draft.server.loading
-    return [ends.create_ledger(loading, ledger_name(draft))] if draft.loads and loading else []
+    return [create_statement(loading, ledger_name(draft))] if draft.loads and loading else []
 
 
 def drop_ledger(draft: Draft) -> list[border.Statement]:
@@ -206,7 +206,7 @@ def step_ends(
     of, at, name = step.pipeline, draft.loads[step.name], role.table or ""
     assert of is not None, "it was chosen by it"
     table, ledger = draft.tables[name], ledger_name(draft)
-    place: LoadPlace = {"namespace": draft.namespace, "ledger": ends.ledger(step.name, ledger)}
+    place: LoadPlace = {"namespace": draft.namespace, "ledger": ledger_statements(step.name, ledger)}
     study = draft.study
     patience_s = PATIENCE_S if goes_on(draft.server, step) else None
     server = server_document(
@@ -221,10 +221,10 @@ def step_ends(
         "pipelines": pipelines_document(of, at),
         "client": client_document(of, at, step.name),
         "load_server": server,
-        "rows_in_ledger": ends.rows_in_ledger(step.name, ledger),
+        "rows_in_ledger": rows_in_ledger(step.name, ledger),
     }
     if goes_on(draft.server, step):
-        found["goes_on"] = ends.goes_on(step.name, ledger, draft.plans[name].name)
+        found["goes_on"] = questions_of_killed(step.name, ledger, draft.plans[name].name)
     return found
 
 

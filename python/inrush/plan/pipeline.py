@@ -30,6 +30,7 @@ from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.plan import ends
 from inrush.plan.documents import operation_document, single_role, source_document, stored_table
+from inrush.plan.ledger import create_statement, ledger_statements, replica_load, rows_in_ledger
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
 from inrush.plan.planned_point import PointPlan, document
 from inrush.plan.units import ns
@@ -141,23 +142,23 @@ def shard(
             *server.open_namespace(namespace),
             *planned.create,
             *(() if copy is None else copy.create),
-            ends.create_ledger(loading, ledger.name),
+            create_statement(loading, ledger.name),
         ],
         "drop": drop,
         "table": stored_table(table, planned),
-        "ledger": ends.ledger(IMPORT, ledger.name),
-        "rows_in_ledger": ends.rows_in_ledger(IMPORT, ledger.name),
+        "ledger": ledger_statements(IMPORT, ledger.name),
+        "rows_in_ledger": rows_in_ledger(IMPORT, ledger.name),
         "proof": proof_of(server, table, planned, at),
         "settings": [*probes.settings, *([probes.version] if probes.version else [])],
         "sizes": list(probes.sizes),
     }
     if copy is not None:
-        load = ends.replica_load(IMPORT)
+        load = replica_load(IMPORT)
         found["replica"] = {
             # Its rows are those of the table.
             "table": {**stored_table(copy_of(table), copy), "stream": table.name},
-            "ledger": ends.ledger(load, ledger.name),
-            "rows_in_ledger": ends.rows_in_ledger(load, ledger.name),
+            "ledger": ledger_statements(load, ledger.name),
+            "rows_in_ledger": rows_in_ledger(load, ledger.name),
             "proof": proof_of(server, copy_of(table), copy, at),
         }
     return found

@@ -11,6 +11,7 @@ import pytest
 from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
 from inrush.plan import ends
+from inrush.plan.ledger import LEDGER, rows_in_ledger
 
 from .servers import control, with_database
 from .test_load import End, call, documents, killed_or_finished, rows_file, run, silent
@@ -59,7 +60,7 @@ def test_kill_9_at_random_points_of_the_load_server_stores_every_row_once(
     [[stored, distinct, total]] = control(place, "SELECT COUNT(*), COUNT(DISTINCT id), SUM(id) FROM t")
     assert [int(stored), int(distinct), int(total)] == [2 * rows, 2 * rows, 2 * rows * (2 * rows - 1) // 2]
     assert finished["rejected"] == 1 and finished["rows_stored"] + finished["rows_before"] == 2 * rows
-    [[in_ledger]] = control(place, ends.rows_in_ledger(wanted.import_id))
+    [[in_ledger]] = control(place, rows_in_ledger(wanted.import_id))
     assert int(in_ledger) == 2 * rows
 
 
@@ -84,7 +85,7 @@ def test_every_method_commits_rows_with_their_lines(place: Target, method: str, 
         refused = call("t", [clash], into=place.url, method=method, patience_s=0.2, reject_limit=0)
         run(refused, tmp_path / "loads")
     [[rows]] = control(place, "SELECT COUNT(*) FROM t")
-    [[lines]] = control(place, f"SELECT COALESCE(SUM(row_count), 0) FROM {ends.LEDGER}")
+    [[lines]] = control(place, f"SELECT COALESCE(SUM(row_count), 0) FROM {LEDGER}")
     assert int(rows) == int(lines) and int(rows) < 1_901
     done = run(call("t", [clash], into=place.url, method=method), tmp_path / "loads")
     assert (done.rows_stored + done.rows_before, done.rejected) == (700, 1), done.reason

@@ -9,7 +9,7 @@ import pytest
 
 from inrush.engines.base.instance import Target
 from inrush.errors import InrushError
-from inrush.plan import ends
+from inrush.plan.ledger import LEDGER
 from tests.engines.holding import Holding
 from tests.engines.test_load import rows_file
 from tests.engines.test_load_proof import ROWS, Place, database
@@ -24,7 +24,7 @@ def place(clickhouse: Target) -> Iterator[Place]:
 
 
 def in_ledger(place: Place) -> int:
-    return int(place.ask(f"SELECT COALESCE(SUM(row_count), 0) FROM {ends.LEDGER}")[0][0])
+    return int(place.ask(f"SELECT COALESCE(SUM(row_count), 0) FROM {LEDGER}")[0][0])
 
 
 def test_the_reject_limit_ends_a_load_behind_the_line_of_every_chunk_that_is_stored(

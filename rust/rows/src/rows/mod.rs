@@ -46,6 +46,7 @@ mod text;
 mod uuids;
 mod value_bits;
 mod value_hash;
+mod zipf;
 
 pub use alone::{Alone, Drawn};
 pub use catalogue::generators_json;
@@ -61,4 +62,4 @@ pub use index::SeriesIndex;
 pub use picked::Picked;
 pub use range::{each_of_series, Interval, Remade, SeriesRows};
 pub use simd::Level;
-pub use table::Zipf;
+pub use zipf::Zipf;

@@ -8,7 +8,8 @@ use crate::plan::{AtLimit, CounterPlan, GenPlan, Increment};
 use crate::rows::counter::{Counter, Moves, Start};
 use crate::rows::hash::{key, Permutation, Range};
 use crate::rows::integers::{Draw, IntGenerator, Job};
-use crate::rows::table::{Alias, Cyclic, Quantiles, Zipf};
+use crate::rows::table::{Alias, Cyclic, Quantiles};
+use crate::rows::zipf::Zipf;
 
 impl Setting<'_> {
     pub(super) fn zipf(
