@@ -122,7 +122,7 @@ def settle(
             of = continued(ledgers, known, contents, headers, digest_s, base)
             return replace(of, stored=refuse_missing(ledgers, of, headers, by_shard, table))
     if own is None or call.again:
-        warned: list[str] = []
+        warned: tuple[str, ...] = ()
         if not call.again:
             refuse_other_content(contents, others, rows, parts, ledgers.table)
             identity.refuse_stored(contents, others, rows, ledgers.table, parts)
@@ -130,28 +130,24 @@ def settle(
             refuse_grown(
                 grown, of_files, ledgers.table, lambda g: command_of(g, source[g.content.shown], call)
             )
-            if said := identity.namesake(contents, others, rows, parts):
-                warned.append(said)
-            warned += lines_of_unfinished(others, rows, parts)
+            warned = _possible_duplicates(contents, others, rows, parts)
             for line in warned:
                 note(line)
-        taken = {h.load for h in headers[0]}
-        new = _new(base, 0 if own is None else own.again + 1, taken, contents, call.chunk_rows, ledgers)
-        numbers = tuple(range(len(contents)))
-        return Import(
-            ledgers.name,
-            ledgers.table,
-            new,
-            numbers,
-            call.chunk_rows,
-            digest_s,
-            warned=tuple(warned),
-            empties=call.truncate and table is not None,
-        )
+        taken, least = {h.load for h in headers[0]}, 0 if own is None else own.again + 1
+        new = _new(base, least, taken, contents, call.chunk_rows, ledgers, digest_s)
+        return replace(new, warned=warned, empties=call.truncate and table is not None)
     found = continued(ledgers, own, contents, headers, digest_s)
     if own.chunk_rows != call.chunk_rows:
         note(f"import {own.load} goes on with the chunks of {own.chunk_rows} rows that it was begun with")
     return replace(found, stored=refuse_missing(ledgers, found, headers, by_shard, table))
+
+
+def _possible_duplicates(
+    contents: Sequence[Content], others: Sequence[Header], rows: Rows, parts: identity.Parts
+) -> tuple[str, ...]:
+    """What says that rows of these files may be in the table under another import."""
+    said = identity.namesake(contents, others, rows, parts)
+    return (*([said] if said else ()), *lines_of_unfinished(others, rows, parts))
 
 
 def _is_filling(
@@ -218,13 +214,19 @@ def continued(
 
 
 def _new(
-    base: str, least: int, taken: Set[str], contents: Sequence[Content], chunk_rows: int, ledgers: Ledgers
-) -> tuple[Header, ...]:
+    base: str,
+    least: int,
+    taken: Set[str],
+    contents: Sequence[Content],
+    chunk_rows: int,
+    ledgers: Ledgers,
+    digest_s: float,
+) -> Import:
     """Under a name that is not taken: an import that went on with grown files has kept the one that their old content gave it."""
     began = _now()
     names = ((again, f"{base}.{again}" if again else base) for again in count(least))
     again, load = next(of for of in names if of[1] not in taken)
-    return tuple(
+    headers = tuple(
         Header(
             load=load,
             base=base,
@@ -241,6 +243,8 @@ def _new(
         )
         for k in range(len(ledgers.targets))
     )
+    numbers = tuple(range(len(contents)))
+    return Import(ledgers.name, ledgers.table, headers, numbers, chunk_rows, digest_s)
 
 
 def refuse_missing(
@@ -282,8 +286,6 @@ def begin(
     An import of which nothing is stored yet begins again: its table may have changed since. Raises UsageError where another
     client loads it meanwhile in another reading.
     """
-    from inrush import _core
-
     if of.grown:
         for k, header in enumerate(of.headers):
             _change(ledgers, k, header)
@@ -321,20 +323,24 @@ def begin(
         for header, rows in zip(of.headers, counts, strict=True)
     )
     for k, (header, old) in enumerate(zip(new, here, strict=True)):
-        if old is not None and _begun_as(old) == _begun_as(header):
-            continue
-        if old is not None:
+        if old is None:
+            _write(ledgers, k, header)
+        elif _begun_as(old) != _begun_as(header):
             _change(ledgers, k, header)
-            continue
-        if not ledgers.transactional and named_of(ledgers.headers()[k], of.load):
-            continue  # no key of such an engine refuses a second one
-        try:
-            ledgers.ask(k, ledger.note_header(ledgers.name, header))
-        except _core.CoreFailure:
-            # Another client of the same import was quicker.
-            if not any(h.load == of.load for h in ledgers.headers()[k]):
-                raise
     return replace(of, headers=new)
+
+
+def _write(ledgers: Ledgers, k: int, header: Header) -> None:
+    """Its first line on a shard, unless another client of the same import was quicker."""
+    from inrush import _core
+
+    if not ledgers.transactional and named_of(ledgers.headers()[k], header.load):
+        return  # no key of such an engine refuses a second one
+    try:
+        ledgers.ask(k, ledger.note_header(ledgers.name, header))
+    except _core.CoreFailure:
+        if not any(h.load == header.load for h in ledgers.headers()[k]):
+            raise
 
 
 def _change(ledgers: Ledgers, k: int, header: Header) -> None:

@@ -75,14 +75,6 @@ def open_inputs(
     be read or are of different kinds, and where none has rows.
     """
 
-    def closely(name: str) -> Input | Vacant:
-        path = spooled(name, spool, encoding)
-        stamp = seen(path)
-        try:
-            return Input(name, str(path), sniff(path, sample_rows, said), stamp)
-        except Empty as why:
-            return Vacant(name, str(path), stamp, why)
-
     def lies_plain(name: str) -> bool:
         return name != STDIN and not is_packed_by_name(name) and not encoding
 
@@ -96,7 +88,7 @@ def open_inputs(
         is_plain = lies_plain(name)
         look = next(looks) if is_plain else None
         if look is None or isinstance(look, str) or (look.sample is None and look.like is None):
-            found.append(closely(name))
+            found.append(_closely(name, spooled(name, spool, encoding), sample_rows, said))
         else:
             digest, stamp = look.digest or "", Stamp(*look.stamp)
             like = None if look.like is None else looked[look.like]
@@ -111,6 +103,20 @@ def open_inputs(
         if is_plain:
             looked.append(found[-1])
     inputs = with_all_members(with_vacant(found))
+    _refuse_other_kinds(inputs, said)
+    return inputs
+
+
+def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input | Vacant:
+    stamp = seen(path)
+    try:
+        return Input(name, str(path), sniff(path, sample_rows, said), stamp)
+    except Empty as why:
+        return Vacant(name, str(path), stamp, why)
+
+
+def _refuse_other_kinds(inputs: Sequence[Input], said: TextSaid) -> None:
+    """Raises UsageError for options of texts where there are none, and for files with other columns than the first."""
     if inputs[0].sniffed.format not in TEXT_FORMATS and said.written:
         raise UsageError(
             f"{inputs[0].shown}: is Parquet, and --{next(iter(said.written))} is of texts; leave it out"
@@ -121,7 +127,6 @@ def open_inputs(
             raise UsageError(
                 f"{other.shown}: has other columns or another format than {inputs[0].shown}; load them one after the other"
             )
-    return inputs
 
 
 class Vacant(NamedTuple):

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from inrush.engines.base.plans import Proof
 from inrush.load import ledger, proof
@@ -96,23 +97,50 @@ class Summed:
     scan: Callable[[int], Figures]
 
 
+class _Moment(NamedTuple):
+    """Tables and ledgers of all shards at once."""
+
+    headers: Sequence[Sequence[Header]]
+    rows: Sequence[Rows]
+    #: The sums of each shard's table; empty where they are not worth their time.
+    figures: Sequence[Figures]
+    counts: Sequence[int]
+    #: Nothing was stored meanwhile.
+    still: bool
+
+
+def _moment(ledgers: Ledgers, of: Import, table: Summed) -> _Moment:
+    for _ in range(LOOKS - 1):
+        found = _seen(ledgers, of, table)
+        if found.still:
+            return found
+        time.sleep(PAUSE_S)
+    return _seen(ledgers, of, table)
+
+
+def _seen(ledgers: Ledgers, of: Import, table: Summed) -> _Moment:
+    headers = ledgers.headers()
+    loads = [*{of.load, *(h.load for h in headers[0])}]
+    rows = ledgers.rows(loads)
+    can = proof.worth_summing(of.load, _of_all_shards(headers), summed_of(rows))
+    figures = _figures(ledgers, table) if can else []
+    counts = [int(found[0]) for found in figures] if can else ledgers.counts(table.name)
+    lengths = [len(h) for h in headers]
+    still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == lengths
+    return _Moment(headers, rows, figures, counts, still)
+
+
+def _are_copied(ledgers: Ledgers, loads: Sequence[str], sums: Rows) -> bool:
+    """Whether the replicas have the rows of all these imports. sums: the rows of each."""
+    copied = summed_of(ledgers.rows([replica_load(load) for load in loads]))
+    return all(copied.get(replica_load(load), 0) == sums.get(load, 0) for load in loads)
+
+
 def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
     """The tables beside their ledgers, at a moment when no other import stores."""
     tables = table.proof
-    for attempt in range(LOOKS):
-        headers = ledgers.headers()
-        loads = [*{of.load, *(h.load for h in headers[0])}]
-        rows = ledgers.rows(loads)
-        inside = without_merged(ledgers, rows)
-        together = _of_all_shards(headers)
-        can = proof.worth_summing(of.load, together, summed_of(rows))
-        figures = _figures(ledgers, table) if can else []
-        counts = [found[0] for found in figures] if can else ledgers.counts(table.name)
-        lengths = [len(h) for h in headers]
-        still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == lengths
-        if still or attempt + 1 == LOOKS:
-            break
-        time.sleep(PAUSE_S)
+    headers, rows, figures, counts, still = _moment(ledgers, of, table)
+    inside, together, can = without_merged(ledgers, rows), _of_all_shards(headers), bool(figures)
     # As the ledger has them: another client of the same import may have begun it.
     owns = [named_of(found, own.load) or own for own, found in zip(of.headers, headers, strict=True)]
     least = [
@@ -139,8 +167,7 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     astray = ""
     if copies is not None and filled and expected is not None:
-        copied = summed_of(ledgers.rows([replica_load(load) for load in loads]))
-        if all(copied.get(replica_load(load), 0) == sums.get(load, 0) for load in loads):
+        if _are_copied(ledgers, loads, sums):
             copied_figures = _figures(ledgers, copies)
             found.append(("the replicas", proof.added(tables.items, copied_figures)))
             names, after = [name for name, _ in ledgers.targets], [*copied_figures[1:], *copied_figures[:1]]

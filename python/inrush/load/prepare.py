@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from inrush.border import plan as border
+from inrush.border.load import Rule
 from inrush.errors import RowsMissing, UsageError, from_core, refuse
 from inrush.load import create, imports, preflight, proof, reading
 from inrush.load.call import Call
-from inrush.load.create import describe
+from inrush.load.create import Described, describe
 from inrush.load.input import (
     Input,
     columns_of,
@@ -48,21 +50,11 @@ def prepare(
     note: Callable[[str], None],
 ) -> ends.Wanted:
     """Tables and ledgers on every shard, and the plans of both ends. spool: where Parquet becomes what the core reads."""
-    from inrush import _core
-
     refuse(preflight.file_problems(call, inputs, shards, targets))
     physical = ends.target_table(call.table)
-    try:
-        try:
-            there = table_there(call, inputs, shards, targets, physical, note)
-        except create.MadeMeanwhile:
-            note(f"another inrush made table {call.table} at the same moment")
-            there = table_there(call, inputs, shards, targets, physical, note)
-    except _core.CoreFailure as failure:
-        raise from_core(*failure.args) from None
+    there = _table_there(call, inputs, shards, targets, physical, note)
     table, of, declared = there.table, there.of, there.declared
     kinds = {column.name: declared[column.name] for column in table.columns}
-    types = {column.name: column.type for column in table.columns}
     weak = proof.weak_columns(kinds, shards.loading)
     proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
@@ -73,12 +65,7 @@ def prepare(
     if inputs[0].sniffed.format in TEXT_FORMATS:
         why = inputs[0].sniffed.no_header or "the import was begun so"
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
-    read_so = reading.reading_of(files, of.numbers, there.times, there.key, rule)
-    if call.merging is not None:
-        read_so["merging"] = call.merging
-    if call.truncate:
-        read_so["truncate"] = True
-    reading.refuse_other_places(read_so, there.as_begun)
+    read_so = _reading_of(call, there, files, rule)
     of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
     refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
     wanted = ends.Wanted(
@@ -108,18 +95,82 @@ def prepare(
     wanted = with_merge(wanted, call, shards.loading)
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
+    of = _begun(wanted, shards, targets, there, read_so, note)
+    return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))
+
+
+def _begun(
+    wanted: ends.Wanted,
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    there: TableThere,
+    read_so: Mapping[str, Any],
+    note: Callable[[str], None],
+) -> imports.Import:
+    """Makes the tables where rows come first, empties the table where that is asked for, and writes into the ledger that it begins."""
+    from inrush import _core
+
     try:
         if wanted.merge:
             identity_of(there.ledgers)  # its line is what merges lock
         make_stages(wanted, shards, targets)
-        if of.empties:
-            imports.refuse_taken(there.ledgers, of)
-            names = [physical, *([wanted.replica_table] if wanted.replica_table else [])]
-            imports.empty(there.ledgers, names, note)
-        of = imports.begin(there.ledgers, of, proven_by.items, types, read_so, physical)
+        if there.of.empties:
+            imports.refuse_taken(there.ledgers, there.of)
+            copies = [wanted.replica_table] if wanted.replica_table else []
+            imports.empty(there.ledgers, [wanted.target_table, *copies], note)
+        types = {column.name: column.type for column in wanted.table.columns}
+        return imports.begin(there.ledgers, there.of, wanted.items, types, dict(read_so), wanted.target_table)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
-    return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))
+
+
+def _table_there(
+    call: Call,
+    inputs: Sequence[Input],
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    physical: str,
+    note: Callable[[str], None],
+) -> TableThere:
+    """`table_there`, once more where another load makes the table meanwhile."""
+    from inrush import _core
+
+    try:
+        try:
+            return table_there(call, inputs, shards, targets, physical, note)
+        except create.MadeMeanwhile:
+            note(f"another inrush made table {call.table} at the same moment")
+            return table_there(call, inputs, shards, targets, physical, note)
+    except _core.CoreFailure as failure:
+        raise from_core(*failure.args) from None
+
+
+def _spread(
+    call: Call,
+    shards: Shards | RemoteShards,
+    targets: Sequence[tuple[str, border.Target]],
+    physical: str,
+    described: Described,
+    note: Callable[[str], None],
+) -> None:
+    """Makes the tables of replicas, and the coordinator's over all shards."""
+    for _, target in targets if call.replica else ():
+        copy = shards.loading.copy_table(ends.replica_table(call.table), physical)
+        once_more(partial(shards.ask, target, copy))
+    if create.is_spread(call, shards):
+        create.coordinate(call, shards, described, note)
+
+
+def _reading_of(call: Call, there: TableThere, files: Sequence[ends.TextFile], rule: Rule) -> dict[str, Any]:
+    """How the files are read and what becomes of their rows, as the ledger keeps it. Raises UsageError where an import that goes on
+    was begun otherwise."""
+    read_so = reading.reading_of(files, there.of.numbers, there.times, there.key, rule)
+    if call.merging is not None:
+        read_so["merging"] = call.merging
+    if call.truncate:
+        read_so["truncate"] = True
+    reading.refuse_other_places(read_so, there.as_begun)
+    return read_so
 
 
 @dataclass(frozen=True)
@@ -207,11 +258,7 @@ def table_there(
     times = reading.times_as_begun(times, undecided, asked, as_begun)
     reading.refuse_other_columns([column.name for column in table.columns], as_begun)
     table = with_types(table, as_begun.types)
-    for _, target in targets if call.replica else ():
-        copy = shards.loading.copy_table(ends.replica_table(call.table), physical)
-        once_more(partial(shards.ask, target, copy))
-    if create.is_spread(call, shards):
-        create.coordinate(call, shards, described, note)
+    _spread(call, shards, targets, physical, described, note)
     return TableThere(table, described, ledgers, of, times, key, as_begun)
 
 

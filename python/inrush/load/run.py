@@ -283,6 +283,11 @@ def without_collecting() -> Iterator[None]:
         gc.enable()
 
 
+def _nothing_loaded(found: proof.LoadVerdict, rejected: int, first: str) -> proof.LoadVerdict:
+    why = f"{rejected:_} of {rejected:_} rows rejected, the first: {first}"
+    return replace(found, verdict="nothing", why=why)
+
+
 def proven(
     wanted: ends.Wanted,
     shards: Shards | RemoteShards,
@@ -298,32 +303,29 @@ def proven(
         drop_stages(wanted, shards, targets)
         in_ledger = rows_by_ledger(shards, [target for _, target in targets], wanted.import_id, wanted.ledger)
         places = ends.replica_places(targets) if wanted.replica_table else []
-        load = replica_load(wanted.import_id)
-        on_replicas = rows_by_ledger(shards, [target for _, target in places], load, wanted.ledger)
-        copied = on_replicas if places else None
+        load, beside = replica_load(wanted.import_id), [target for _, target in places]
+        on_replicas = rows_by_ledger(shards, beside, load, wanted.ledger)
         begun, verified, verify_s = begun_of(wanted), None, 0.0
-        found = checked(wanted, shards, targets, counts, in_ledger, copied)
+        found = checked(wanted, shards, targets, counts, in_ledger, on_replicas if places else None)
         if begun.verify:
             began = time.monotonic()
             verified, found = readback.verified(wanted, shards, targets, found)
             # Where the sums say enough, nothing is read back.
             verify_s = 0.0 if verified is None else time.monotonic() - began
-        columns = [column.name for column in begun.inputs[0].sniffed.columns]
         warned = (*begun.of.warned, *sequences.lines(wanted, shards, targets))
+        columns = [column.name for column in begun.inputs[0].sniffed.columns]
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
-        raise from_core(
-            kind, f"{message}; every row is stored or rejected, but not proven: the same command does that"
-        ) from None
+        message += "; every row is stored or rejected, but not proven: the same command does that"
+        raise from_core(kind, message) from None
     if said is None:
         counted = zip([*targets, *places], in_ledger + on_replicas, strict=True)
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
-    rejects = merge_rejects(own)
+    copied, rejects = on_replicas if places else None, merge_rejects(own)
     reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
     if reasons is not None and good_rows(counts) == 0 and found.verdict in ("proven", "counted"):
-        why = f"{counts['rejected']:_} of {counts['rejected']:_} rows rejected, the first: {reasons.first}"
-        found = replace(found, verdict="nothing", why=why)
+        found = _nothing_loaded(found, counts["rejected"], reasons.first)
     return Loaded(
         wanted.import_id,
         counts["rows_stored"],

@@ -93,9 +93,6 @@ def run_one(
     shutil.rmtree(data, ignore_errors=True)
     if ended.failure is not None:
         deployment.drop_leftover(run.plan)
-    around = before.document(deployment, placed)
-    if gone_on is not None and not around.get("other_studies"):
-        around.pop("other_studies", None)  # an earlier stretch was not looked at
     return opened.seal(
         {
             "study": folder.path.name,
@@ -103,7 +100,7 @@ def run_one(
             **servers_here(placed),
             **unseen,
             **standing(deployment, own),
-            **around,
+            **before.document(deployment, placed, gone_on is not None),
             **of_server(run, opened, env, deployment, own),
             **processes_document(opened.parts),
         }
@@ -146,12 +143,15 @@ class BeforeRun:
     neighbours: Mapping[int, Doc] | None
     processes: Mapping[int, RunningProcess]
 
-    def document(self, deployment: Deployment, placed: AnyPlan) -> Doc:
-        """What went on beside the run, which has just ended."""
+    def document(self, deployment: Deployment, placed: AnyPlan, went_on: bool) -> Doc:
+        """What went on beside the run, which has just ended. went_on: an earlier stretch of it was not looked at."""
         ended_unix_ns, noise = time.time_ns(), host.noise(self.noise, host.noise_counters())
+        studies = beside_studies(self.studies, other_studies(deployment))
+        if went_on and not studies.get("other_studies"):
+            studies = {}
         return {
             **beside(self.neighbours, neighbours(deployment)),
-            **beside_studies(self.studies, other_studies(deployment)),
+            **studies,
             **others(self.processes, processes(), ours(placed)),
             "begun_unix_ns": self.begun_unix_ns,
             "ended_unix_ns": ended_unix_ns,

@@ -156,23 +156,40 @@ def parse_study(
         if one != scale:
             inside: list[Problem] = []
             read(overlay, {}, inside)
-            for p in inside:
-                placed = of_scale(p, one, overlay, base) if p.file == file else p
-                # What is wrong with the study as it stands is said above; else the scale makes it so.
-                if placed is p:
-                    placed = replace(p, key=f"scale.{one}: {p.key}")
-                if p not in of_study and placed not in problems:
-                    problems.append(placed)
+            # What is wrong with the study as it stands is said above; else the scale makes it so.
+            at_scale = (_of_other_scale(p, one, overlay, base, file) for p in inside if p not in of_study)
+            problems += dict.fromkeys(p for p in at_scale if p not in problems)
     if not problems and workload_tree is not None:
         problems = unused_sizes(changes, study.work, workload_tree)
     refuse(first_of_each_value(problems))
     return replace(study, scale=scale, scales=scales, overrides=tuple(overrides))
 
 
+def _of_other_scale(p: Problem, one: str, overlay: Any, base: Mapping[str, Any], file: str) -> Problem:
+    """Named by its scale, in the scale's own lines where it stands there."""
+    placed = of_scale(p, one, overlay, base) if p.file == file else p
+    return replace(p, key=f"scale.{one}: {p.key}") if placed is p else placed
+
+
 def scale_names(node: Node) -> tuple[str, ...]:
     for overlay in node.members().values():
         overlay.members()
     return tuple(name for name, overlay in node.members().items() if isinstance(overlay.value, dict))
+
+
+def _check_fields(fields: Mapping[str, Node], work: str) -> None:
+    """Notes the keys that a study of another kind has, and another schema."""
+    for other in WORKS:
+        if other in fields and other != work:
+            fields[other].problem(
+                f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, kind = "steps" has `steps`, the '
+                "others `roles`"
+            )
+    if (schema := fields.get("schema")) and schema.value != SCHEMA:
+        schema.problem(f"this inrush reads schema {SCHEMA}")
+    for key, what in (("totals", "add up"), ("skip", "leave out"), ("ends_with", "end with")):
+        if work != "steps" and key in fields:
+            fields[key].problem(f'only a study of kind = "steps" has steps to {what}; remove it')
 
 
 def read_tree(
@@ -186,14 +203,7 @@ def read_tree(
     root = Node(file, "", dict(tree), problems)
     work = work_of(tree)
     fields = root.fields(KEYS, (*REQUIRED, work))
-    for other in WORKS:
-        if other in fields and other != work:
-            fields[other].problem(
-                f'a study of this kind has no `{other}`; kind = "pipeline" has `pipeline`, kind = "steps" has `steps`, the '
-                "others `roles`"
-            )
-    if (schema := fields.get("schema")) and schema.value != SCHEMA:
-        schema.problem(f"this inrush reads schema {SCHEMA}")
+    _check_fields(fields, work)
     workload = read_workload(fields, workloads, problems)
     factors = parse_factors(fields.get("factors"))
     schedule = parse_schedule(fields.get("schedule"), factors)
@@ -225,9 +235,6 @@ def read_tree(
     check_refill(fields.get("schedule"), roles.values(), workload)
     named: Named = dict.fromkeys((pipeline.ROLE,) if work == "pipeline" else roles, names(OF_ROLE))
     totals = parse_totals(fields.get("totals"), [step.name for step in stepped])
-    for key, what in (("totals", "add up"), ("skip", "leave out"), ("ends_with", "end with")):
-        if work != "steps" and key in fields:
-            fields[key].problem(f'only a study of kind = "steps" has steps to {what}; remove it')
     named = (
         named_figures(stepped, fields["steps"], totals) if work == "steps" and "steps" in fields else named
     )

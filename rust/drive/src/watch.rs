@@ -4,8 +4,8 @@
 //! buffer of fixed size that the writer drains. Values are cumulative where they can be, so a late or
 //! lost sample changes no sum. Nothing here ends a run: what cannot be read is a note.
 
-pub mod devices;
-mod heartbeat;
+mod devices;
+pub mod heartbeat;
 mod host;
 mod procfs;
 mod quota;

@@ -261,6 +261,35 @@ struct Read {
     rejected: u64,
 }
 
+/// Waits as long as the bytes that were read take at the rates that were asked for.
+fn pace(shared: &Shared, read: u64, bucket: &mut Option<Bucket>, event_sender: &EventSender) {
+    shared.throttle(read, event_sender);
+    if let Some(bucket) = bucket {
+        pause(bucket.take(read as f64), event_sender);
+    }
+}
+
+/// Opens a file behind what an earlier attempt has stored of it: its rows, the number of the next chunk, and where that begins.
+/// `None`: all of it is stored.
+fn open_behind(
+    shared: &Shared,
+    file: &ClientFile,
+    table: &TablePlan,
+    reached: Option<&Reached>,
+) -> Result<Option<(FileRows, u64, Position)>, Error> {
+    let mut rows = FileRows::open(table)?;
+    if let Some(reached) = reached {
+        shared.add_reached(file, reached);
+        if reached.done {
+            return Ok(None);
+        }
+    }
+    file.check()?;
+    let Some(reached) = reached else { return Ok(Some((rows, 0, Position::default()))) };
+    rows.seek(&reached.after)?;
+    Ok(Some((rows, reached.chunk, reached.after)))
+}
+
 fn send_file(
     shared: &Shared,
     (at, table): (usize, &TablePlan),
@@ -270,22 +299,12 @@ fn send_file(
     event_sender: &EventSender,
 ) -> Result<Read, Error> {
     let (mut sum, file) = (Read::default(), &shared.plan.files[at]);
-    let mut rows = FileRows::open(table)?;
-    let (mut chunk, mut before) = (0, Position::default());
     let reached = wire.reached.get(&file.number);
     // Of what no shard has, nothing is decided.
     let mut noted = Noted::of_stored(&file.reject_path, reached)?;
-    if let Some(reached) = reached {
-        shared.add_reached(file, reached);
-        if reached.done {
-            return Ok(sum);
-        }
-    }
-    file.check()?;
-    if let Some(reached) = reached {
-        rows.seek(&reached.after)?;
-        (chunk, before) = (reached.chunk, reached.after);
-    }
+    let Some((mut rows, mut chunk, mut before)) = open_behind(shared, file, table, reached)? else {
+        return Ok(sum);
+    };
     let mut batch = rows.columns();
     let mut sums = Checksums::new(&shared.plan.items, &batch)?;
     let mut body = Vec::new();
@@ -302,19 +321,10 @@ fn send_file(
         let rejected = after.rejected.saturating_sub(before.rejected) + left_out.len() as u64;
         shared.add_rejected(rejected)?;
         let read = file.bytes_until(after.offset).saturating_sub(file.bytes_until(before.offset));
-        shared.throttle(read, event_sender);
-        if let Some(bucket) = bucket {
-            pause(bucket.take(read as f64), event_sender);
-        }
+        pace(shared, read, bucket, event_sender);
         sum.bytes += read;
-        let fewer;
-        let whole = &batch;
-        let batch_sent = if left_out.is_empty() {
-            whole
-        } else {
-            fewer = without(whole, &left_out);
-            &fewer
-        };
+        let fewer = (!left_out.is_empty()).then(|| without(&batch, &left_out));
+        let batch_sent = fewer.as_ref().unwrap_or(&batch);
         let sent = batch_sent.rows as u64;
         sum.rows += sent;
         sum.rejected += rejected;
@@ -322,9 +332,8 @@ fn send_file(
         encode(batch_sent, schema, &mut body);
         sums.clear();
         sums.add(batch_sent);
-        let last = count == 0;
-        let head =
-            ChunkHead { file: file.number, chunk, rows: sent, after, last, sums: sums.text(), left_out };
+        let (last, sums) = (count == 0, sums.text());
+        let head = ChunkHead { file: file.number, chunk, rows: sent, after, last, sums, left_out };
         shared.rows_sent.fetch_add(sent, Relaxed);
         wire.send(&body, UnderWay { at, before, read: count as u32, bytes: read, head })?;
         let refused = match shared.plan.in_order {

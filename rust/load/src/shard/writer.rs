@@ -120,22 +120,9 @@ impl Writer<'_> {
                     let found = self.leave_stored(&mut todo)?;
                     stored.others.extend(found.into_iter().filter(|_| !are_ours));
                     if todo.len() == before {
-                        match self.refused_of(&todo, &why, event_sender) {
-                            Ok(mut refused) => {
-                                // What another load server stored meanwhile refuses the same rows.
-                                let lines = self.shard.lines()?;
-                                refused.retain(|chunk, _| !lines.contains_key(chunk));
-                                todo.retain(|part| !refused.contains_key(&chunk_of(part)));
-                                stored.refused.extend(refused);
-                                until = Instant::now() + patience;
-                            }
-                            Err(Missed::Never(e)) => return Err(e),
-                            Err(Missed::Refused(why)) => return Err(self.refused(&why, &todo)),
-                            // Nothing of it was to be committed: it is tried again from the start.
-                            Err(Missed::Again(why) | Missed::Unanswered(why)) if Instant::now() >= until => {
-                                return Err(self.gave_up(&why))
-                            }
-                            Err(Missed::Again(_) | Missed::Unanswered(_)) => self.session = None,
+                        if let Some(refused) = self.leave_refused(&mut todo, &why, until, event_sender)? {
+                            stored.refused.extend(refused);
+                            until = Instant::now() + patience;
                         }
                     }
                     if todo.is_empty() {
@@ -151,26 +138,63 @@ impl Writer<'_> {
             };
             // The connection may have gone between COMMIT and its answer: the ledger knows.
             self.session = None;
-            loop {
-                if event_sender.stopped() {
-                    return Err(Error::Interrupted);
-                }
-                if Instant::now() >= until {
-                    return Err(self.gave_up(&why));
-                }
-                pause(wait, event_sender);
-                wait = (wait * 2).min(Duration::from_secs(2));
-                match self.leave_stored(&mut todo) {
-                    Ok(found) => {
-                        stored.others.extend(found.into_iter().filter(|_| !are_ours));
-                        break;
-                    }
-                    Err(e) if is_passing(&e) => {}
-                    Err(e) => return Err(e),
-                }
-            }
+            let found = self.leave_stored_later(&mut todo, &why, (until, &mut wait), event_sender)?;
+            stored.others.extend(found.into_iter().filter(|_| !are_ours));
             if todo.is_empty() {
                 return Ok(stored);
+            }
+        }
+    }
+
+    /// Leaves chunks with rows that the server refuses out of `todo`, and gives these rows. `None`: it is to be tried again.
+    fn leave_refused(
+        &mut self,
+        todo: &mut Vec<&Part>,
+        why: &str,
+        until: Instant,
+        event_sender: &EventSender,
+    ) -> Result<Option<Refused>, Error> {
+        match self.refused_of(todo, why, event_sender) {
+            Ok(mut refused) => {
+                // What another load server stored meanwhile refuses the same rows.
+                let lines = self.shard.lines()?;
+                refused.retain(|chunk, _| !lines.contains_key(chunk));
+                todo.retain(|part| !refused.contains_key(&chunk_of(part)));
+                Ok(Some(refused))
+            }
+            Err(Missed::Never(e)) => Err(e),
+            Err(Missed::Refused(why)) => Err(self.refused(&why, todo)),
+            // Nothing of it was to be committed: it is tried again from the start.
+            Err(Missed::Again(why) | Missed::Unanswered(why)) if Instant::now() >= until => {
+                Err(self.gave_up(&why))
+            }
+            Err(Missed::Again(_) | Missed::Unanswered(_)) => {
+                self.session = None;
+                Ok(None)
+            }
+        }
+    }
+
+    /// `leave_stored` as soon as the ledger can be asked, after a pause that grows, and not beyond `until`.
+    fn leave_stored_later(
+        &mut self,
+        todo: &mut Vec<&Part>,
+        why: &str,
+        (until, wait): (Instant, &mut Duration),
+        event_sender: &EventSender,
+    ) -> Result<Chunks, Error> {
+        loop {
+            if event_sender.stopped() {
+                return Err(Error::Interrupted);
+            }
+            if Instant::now() >= until {
+                return Err(self.gave_up(why));
+            }
+            pause(*wait, event_sender);
+            *wait = (*wait * 2).min(Duration::from_secs(2));
+            match self.leave_stored(todo) {
+                Err(e) if is_passing(&e) => {}
+                found => return found,
             }
         }
     }

@@ -8,7 +8,7 @@ use super::tail::Tail;
 use super::{does_not_fit, mismatch, Encoder};
 use crate::error::Error;
 use crate::plan::{LogicalType, TablePlan};
-use crate::rows::{Column, Columns, ListValues, TextValues, Value, Values};
+use crate::rows::{Column, Columns, ListValues, TextValues, Values};
 use crate::types::calendar;
 use crate::types::Holds;
 

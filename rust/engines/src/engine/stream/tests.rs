@@ -2,7 +2,7 @@
 
 mod served;
 
-use std::net::TcpStream;
+use std::net::{TcpListener, TcpStream};
 use std::sync::mpsc::{channel, Receiver, RecvTimeoutError};
 
 use proptest::prelude::*;
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use super::*;
 use crate::engine::inbox::Inbox;
-use crate::engine::tls::Check;
+use crate::engine::tls::{Check, Roots, TlsOptions, When};
 use served::{certificates, serve, tls, Served, LONG};
 
 fn connect(place: &Endpoint, tls: &Tls) -> Result<Stream, Error> {
