@@ -15,6 +15,7 @@ __all__ = [
     "check_plan",
     "check_table",
     "control",
+    "date_format",
     "engines",
     "file_digest",
     "file_rows",
@@ -121,6 +122,10 @@ def sample_files(
 def rounded_values(floats_json: str) -> list[int]:
     """Of columns of floats, how many values of a text file have more digits than they keep: `Floats` of
     rust/rows/src/rows/files/sample. Raises CoreFailure."""
+
+def date_format(pattern: str, texts: list[str]) -> tuple[str, list[bool]]:
+    """What a pattern such as `%d.%m.%y %H:%M` makes: date, time_ms or time_us; and whether each text is of this form. Raises
+    CoreFailure for one that is none."""
 
 def read_table(scan_json: str) -> str:
     """A table read through the query path: `ScanPlan` of rust/load/src/readback.rs -> JSON {"rows", "digest", "sums"}."""

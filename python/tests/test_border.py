@@ -277,8 +277,6 @@ def test_the_core_does_not_miss_what_may_be_left_out() -> None:
 def test_types_of_columns_are_those_of_the_core() -> None:
     said = of_plan(changed(WHOLE, ("tables", 0, "columns", 0, "type"), SURPRISE))
     assert expected(said, "variant") == set(TYPES)
-    said = of_plan(changed(WHOLE, ("tables", 1, "source", "times", "a"), SURPRISE))
-    assert expected(said, "variant") == {"iso", "dmy", "mdy"}
 
 
 # --- statements

@@ -13,6 +13,7 @@ from inrush.load.call import Call
 from inrush.load.ledger import Header
 from inrush.load.reading import PARTS, OptionEffect
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
+from inrush.study.date_formats import read_formats
 
 #: One file as a load reads it.
 FILE = {"path": "a.csv", "format": "csv", "header": True, "written": {"delimiter": ";", "null": "NA"}}
@@ -42,6 +43,8 @@ def test_every_option_has_a_decision() -> None:
 def test_options_that_are_compared_are_those_that_a_test_below_refuses() -> None:
     assert {name for name, part in PARTS.items() if part is OptionEffect.COMPARED} == {
         "dates",
+        "date_formats",
+        "timezone",
         "key",
         "rule",
         "written",
@@ -68,6 +71,25 @@ def test_the_order_that_an_import_was_begun_with_holds_where_none_is_said() -> N
     assert reading.times_as_begun({"day": "mdy"}, None, Asked(), own) == {"day": "dmy", "at": "iso"}
     same = Asked(dates=read_dates("day=dmy"))
     assert reading.times_as_begun({}, DatesUndecided("at?"), same, own) == {"day": "dmy", "at": "iso"}
+
+
+def test_another_format_of_dates_or_another_zone_is_refused_with_what_it_was_and_none_goes_on() -> None:
+    own = begun(times={"day": "%d.%m.%y"})
+    same = Asked(formats=read_formats(["%d.%m.%y"]))
+    assert reading.times_as_begun({"day": "%d.%m.%y"}, None, same, own) == {"day": "%d.%m.%y"}
+    assert reading.times_as_begun({}, DatesUndecided("which?"), Asked(), own) == {"day": "%d.%m.%y"}
+    with pytest.raises(
+        UsageError, match=r"--date-format: column day .* as %m\.%d\.%y .* with %d\.%m\.%y.*--again"
+    ):
+        reading.times_as_begun({"day": "%m.%d.%y"}, None, Asked(formats=read_formats(["%m.%d.%y"])), own)
+    in_utc, there = begun(), begun()
+    there.reading["timezone"] = "Europe/Berlin"
+    assert [reading.zone_as_begun(zone, there) for zone in ("", "Europe/Berlin")] == ["Europe/Berlin"] * 2
+    with pytest.raises(UsageError, match=r"--timezone Asia/Tokyo: .* with Europe/Berlin.*--again"):
+        reading.zone_as_begun("Asia/Tokyo", there)
+    with pytest.raises(UsageError, match=r"--timezone Asia/Tokyo: .* with UTC"):
+        reading.zone_as_begun("Asia/Tokyo", in_utc)
+    assert reading.zone_as_begun("Asia/Tokyo", reading.begun_with(there, stored=False)) == "Asia/Tokyo"
 
 
 def test_of_an_import_that_has_stored_nothing_or_noted_nothing_no_order_is_known() -> None:

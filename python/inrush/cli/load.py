@@ -10,6 +10,7 @@ from inrush.cli.words import (
     AsJson,
     ColumnNames,
     CommentMark,
+    DateFormats,
     Dates,
     DecimalMark,
     Delimiter,
@@ -23,6 +24,7 @@ from inrush.cli.words import (
     SkipLines,
     Strict,
     ThousandsMark,
+    Timezone,
 )
 
 HashThreads = Annotated[
@@ -165,6 +167,8 @@ def load(
     ] = None,
     strict: Strict = False,
     dates: Dates = None,
+    date_format: DateFormats = None,
+    timezone: Timezone = "",
     header: Header = None,
     columns: ColumnNames = None,
     format: Format = None,
@@ -223,6 +227,7 @@ def load(
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
         hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
+        date_formats=tuple(date_format or ()), timezone=timezone,
         header=header, columns=columns, format=format, written=written, encoding=encoding, types=read_types(type or ()),
         dry_run=dry_run, series=series, merging=merging_of(upsert, on_conflict), truncate=truncate,
     )  # fmt: skip

@@ -11,6 +11,7 @@ from inrush.cli.words import (
     AsJson,
     ColumnNames,
     CommentMark,
+    DateFormats,
     Dates,
     DecimalMark,
     Delimiter,
@@ -72,6 +73,7 @@ def new(
     folder: Annotated[Path, typer.Option(metavar="DIR", help="Write the files to this folder.")] = Path(),
     strict: Strict = False,
     dates: Dates = None,
+    date_format: DateFormats = None,
     header: Header = None,
     columns: ColumnNames = None,
     format: Format = None,
@@ -87,6 +89,7 @@ def new(
     """Write a study of your own data: workload and study, with a table inferred from a file."""
     from inrush.commands.dates import with_dates
     from inrush.study.chosen import Asked, read_dates
+    from inrush.study.date_formats import read_formats
     from inrush.study.new import write_new
     from inrush.study.said import read_said, written_as
     from inrush.times import Times
@@ -95,10 +98,11 @@ def new(
         delimiter=delimiter, quote=quote, escape=escape, null=null, comment=comment, skip=skip, decimal=decimal,
         thousands=thousands,
     )  # fmt: skip
-    said = read_said(header, columns, format, written)
+    said, formats = read_said(header, columns, format, written), read_formats(date_format or ())
 
     def write(dates: str | None) -> list[Path]:
-        return write_new(name, [source], folder, Asked(strict, read_dates(dates)), say, said)
+        asked = Asked(strict, read_dates(dates), formats=formats)
+        return write_new(name, [source], folder, asked, say, said)
 
     times = Times(["sampling_s"])
     with times.part("sampling_s"):

@@ -64,6 +64,21 @@ Dates = Annotated[
         help="Read dates such as 03/01/2026 as dmy (day first), mdy or text; COLUMN=dmy,… for single columns.",
     ),
 ]
+DateFormats = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--date-format",
+        metavar="[COLUMN=]FORMAT",
+        help="Read dates by these signs, such as '%d.%m.%y %H:%M'; without a column all that are written so. Given once for each.",
+    ),
+]
+Timezone = Annotated[
+    str,
+    typer.Option(
+        metavar="ZONE",
+        help="Times that name no zone are of this one, such as Europe/Berlin or +01:00. Default: UTC.",
+    ),
+]
 Header = Annotated[
     str | None,
     typer.Option(

@@ -53,6 +53,10 @@ class Call:
     #: Types of a table that is made: those that nearly all values fit; and the order of day and month, see `read_dates`.
     strict: bool = False
     dates: str | None = None
+    #: Patterns of dates: `FORMAT`, or `COLUMN=FORMAT`.
+    date_formats: tuple[str, ...] = ()
+    #: Of which times are that name none; empty: UTC.
+    timezone: str = ""
     #: `reject_limit` is the command line's: rejected rows within it are no failure.
     limit_said: bool = False
     #: Whether line 1 of a text file is its header, yes or no, and names for the columns of files without one.

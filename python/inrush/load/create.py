@@ -23,6 +23,7 @@ from inrush.load.names import column_name_problems
 from inrush.load.shards import Shards, loading_of
 from inrush.plan import ends
 from inrush.study.chosen import Asked, Chosen, read_dates
+from inrush.study.date_formats import read_formats
 from inrush.targets.ask import one_row
 from inrush.targets.deployment import split_password
 from inrush.workload import Table
@@ -52,6 +53,7 @@ def asked_of(call: Call, loading: Loading) -> Asked:
         has_unsigned,
         loading.decimal,
         call.types,
+        read_formats(call.date_formats),
     )
 
 

@@ -42,6 +42,7 @@ from inrush.plan import ends
 from inrush.study.formats import TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS
 from inrush.study.said import read_said, shown_line
+from inrush.study.zones import changes
 from inrush.workload import Table
 
 #: Rejected rows that are named.
@@ -109,6 +110,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         chunk_rows=call.chunk_rows, flush_rows=call.flush_rows, connections=1, parallel=1, reject_limit=call.reject_limit,
         patience_s=0.0, required=tuple(c for c, _, nullable in described if not nullable and c in ours),
         limits=limits_of(described or own, table, shards.loading), times=times,
+        zone=changes(call.timezone) if call.timezone else (),
     )  # fmt: skip
     if call.truncate:
         found.append("the table would be emptied first")

@@ -141,6 +141,8 @@ def command_of(g: Grown, of: Input, call: Call) -> str:
     said: Mapping[str, Sequence[object]] = {
         "--format": [call.format],
         "--dates": [call.dates],
+        "--date-format": call.date_formats,
+        "--timezone": [call.timezone],
         "--into": [call.into and split_password(call.into)[0]],
         "--shard": [split_password(shard)[0] for shard in call.shards],
         "--key": [",".join(call.key)],

@@ -29,7 +29,9 @@ from inrush.load.series import path_problems
 from inrush.load.shards import shards_of
 from inrush.load.spool import encoding_problem
 from inrush.study.chosen import read_dates
+from inrush.study.date_formats import read_formats
 from inrush.study.said import read_said
+from inrush.study.zones import changes
 from inrush.workload import Table
 
 if TYPE_CHECKING:
@@ -52,6 +54,9 @@ def call_problems(call: Call) -> Iterator[Problem]:
     if call.types and not call.create:
         yield Problem.sentence("--type: a table that is there says its types; it goes with --create")
     yield from problems_of(partial(read_dates, call.dates))
+    yield from problems_of(partial(read_formats, call.date_formats))
+    if call.timezone:
+        yield from problems_of(partial(changes, call.timezone))
     yield from merge_problems(call)
     if call.server:
         yield from remote_problems(call)

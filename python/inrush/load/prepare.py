@@ -38,6 +38,7 @@ from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.formats import TEXT_FORMATS
 from inrush.study.said import shown_line
+from inrush.study.zones import changes
 from inrush.workload import Table
 
 
@@ -65,7 +66,8 @@ def prepare(
     if inputs[0].sniffed.format in TEXT_FORMATS:
         why = inputs[0].sniffed.no_header or "the import was begun so"
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
-    read_so = _reading_of(call, there, files, rule)
+    zone = reading.zone_as_begun(call.timezone, there.as_begun)
+    read_so = _reading_of(call, there, files, rule, zone)
     of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
     refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
     wanted = ends.Wanted(
@@ -85,6 +87,7 @@ def prepare(
         required=there.required,
         limits=limits_of(there.described, table, shards.loading),
         times=there.times,
+        zone=changes(zone) if zone else (),
         bytes_per_s=call.bytes_per_s,
         shard_rows_per_s=call.shard_rows_per_s,
         replica_table=ends.replica_table(call.table) if call.replica else "",
@@ -161,7 +164,9 @@ def _spread(
         create.coordinate(call, shards, described, note)
 
 
-def _reading_of(call: Call, there: TableThere, files: Sequence[ends.TextFile], rule: Rule) -> dict[str, Any]:
+def _reading_of(
+    call: Call, there: TableThere, files: Sequence[ends.TextFile], rule: Rule, zone: str
+) -> dict[str, Any]:
     """How the files are read and what becomes of their rows, as the ledger keeps it. Raises UsageError where an import that goes on
     was begun otherwise."""
     read_so = reading.reading_of(files, there.of.numbers, there.times, there.key, rule)
@@ -169,6 +174,8 @@ def _reading_of(call: Call, there: TableThere, files: Sequence[ends.TextFile], r
         read_so["merging"] = call.merging
     if call.truncate:
         read_so["truncate"] = True
+    if zone:
+        read_so["timezone"] = zone
     reading.refuse_other_places(read_so, there.as_begun)
     return read_so
 

@@ -15,7 +15,7 @@ from inrush.errors import UsageError
 from inrush.load.identity import date_of
 from inrush.load.ledger import Header
 from inrush.plan.ends import TextFile, read_as
-from inrush.study.chosen import Asked, DatesUndecided
+from inrush.study.chosen import Asked, DatesUndecided, is_pattern
 
 Doc = dict[str, Any]
 
@@ -37,7 +37,7 @@ class OptionEffect(Enum):
 PARTS: Mapping[str, OptionEffect] = {
     "files": OptionEffect.NAMES, "table": OptionEffect.NAMES, "into": OptionEffect.NAMES, "shards": OptionEffect.NAMES, "server": OptionEffect.NAMES,
     "import_id": OptionEffect.NAMES, "again": OptionEffect.NAMES,
-    "key": OptionEffect.COMPARED, "rule": OptionEffect.COMPARED, "dates": OptionEffect.COMPARED,
+    "key": OptionEffect.COMPARED, "rule": OptionEffect.COMPARED, "dates": OptionEffect.COMPARED, "date_formats": OptionEffect.COMPARED, "timezone": OptionEffect.COMPARED,
     # Types, the word for NULL, delimiter and header are found in files: in more rows of them with --create.
     "create": OptionEffect.NOTED, "strict": OptionEffect.NOTED, "header": OptionEffect.NOTED, "columns": OptionEffect.NOTED, "format": OptionEffect.NOTED,
     "written": OptionEffect.COMPARED, "types": OptionEffect.NOTED,
@@ -123,13 +123,28 @@ def times_as_begun(
     for column in sorted({*times, *noted}):
         order = asked.order(column)
         now = times.get(column) if undecided is None else None if order == "text" else order
-        if order is not None and now != noted.get(column):
+        said = now if is_pattern(now) else order
+        if said is not None and now != noted.get(column):
             was = noted.get(column, "text")
+            option = "date-format" if is_pattern(now) else "dates"
             raise UsageError(
-                f"--dates: column {column} would be read as {order} from here on, and import {begun.load}{date_of(begun)} was "
-                f"begun with {was}; give --dates {was} or leave it out, or --again loads the files anew, behind what is there"
+                f"--{option}: column {column} would be read as {said} from here on, and import {begun.load}{date_of(begun)} was "
+                f"begun with {was}; leave --{option} out, or --again loads the files anew, behind what is there"
             )
     return dict(noted)
+
+
+def zone_as_begun(asked: str, begun: Header) -> str:
+    """The zone of times that name none, as the import was begun. Raises UsageError where this command asks for another one."""
+    if not begun.reading:
+        return asked
+    was = str(begun.reading.get("timezone", ""))
+    if asked and asked != was:
+        raise UsageError(
+            f"--timezone {asked}: import {begun.load}{date_of(begun)} was begun with {was or 'UTC'}, and goes on so; leave "
+            "--timezone out, or --again loads the files anew, behind what is there"
+        )
+    return was
 
 
 def refuse_other_columns(columns: Sequence[str], begun: Header) -> None:

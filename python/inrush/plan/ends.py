@@ -73,8 +73,10 @@ class Wanted:
     #: Columns that the database does not take NULL in, and what else it does not take: `input.limits_of`.
     required: tuple[str, ...] = ()
     limits: Mapping[str, border.Limits] = field(default_factory=dict)
-    #: Column of times -> how they are written: iso, dmy, mdy.
+    #: Column of times -> how they are written: iso, dmy, mdy, or a pattern.
     times: Mapping[str, str] = field(default_factory=dict)
+    #: Of those that name none, as of `study.zones.changes`; empty: UTC.
+    zone: Sequence[tuple[int, int]] = ()
     bytes_per_s: float | None = None
     shard_rows_per_s: float | None = None
     #: How the key places rows on the shards.
@@ -175,6 +177,8 @@ def source_of(
     }
     if wanted.times:
         row_source["times"] = dict(wanted.times)
+        if wanted.zone:
+            row_source["zone"] = list(wanted.zone)
     if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
         row_source["bytes"] = of_bytes
     return row_source

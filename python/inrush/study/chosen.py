@@ -8,11 +8,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
 from inrush.errors import UsageError
+from inrush.study.date_formats import DateFormat
 from inrush.study.formats import MYSQL
 from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.value_types import (
     INTEGER_KINDS,
     NEAR_YEARS,
+    NOTHING,
     ORDERS,
     WHOLE,
     Choice,
@@ -25,6 +27,7 @@ from inrush.study.value_types import (
     fits_not,
     has_form,
     in_either_order,
+    is_day,
     is_far,
     is_quoted,
     is_undecided,
@@ -68,9 +71,23 @@ class Asked:
     decimal: tuple[str, int, int] | None = None
     #: Column -> its type: one of inrush's, or one of the database's that its values go into as texts.
     types: Mapping[str, str] = field(default_factory=dict)
+    #: Column, or "" for all that are written so, -> the pattern of its dates.
+    formats: Mapping[str, DateFormat] = field(default_factory=dict)
 
     def order(self, column: str) -> str | None:
         return self.dates.get(column, self.dates.get(""))
+
+    def format_of(self, column: str, evidence: Evidence | None) -> DateFormat | None:
+        """By which pattern its dates are read: the column's own, or that of all where its first value is of that form."""
+        own = self.formats.get(column)
+        general = self.formats.get("")
+        if own is not None or general is None or evidence is None or not evidence.values:
+            return own
+        first = evidence.first(lambda kind: True)
+        # Numbers and times in ISO's form are what they look like.
+        texts = evidence.count(lambda kind: kind is NOTHING or is_day(kind))
+        fits = texts == evidence.values and first is not None and general.reads(first.value)
+        return general if fits else None
 
 
 def read_dates(words: str | None) -> dict[str, str]:
@@ -91,7 +108,7 @@ class Chosen:
     name: str
     type: str
     nulls: int
-    #: How its times are written: iso, dmy, mdy; None of other types and of Parquet.
+    #: How its times are written: iso, dmy, mdy, or a pattern; None of other types and of Parquet.
     form: str | None = None
     evidence: Evidence | None = None
     choice: Choice | None = None
@@ -120,10 +137,23 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
     names = [c.name for c in files[0].columns]
     if unknown := [name for name in asked.dates if name and name not in names]:
         raise UsageError(f"--dates {unknown[0]}=…: there is no such column; there are {', '.join(names)}")
-    if unknown := [name for name in asked.types if name not in names]:
-        raise UsageError(f"--type {unknown[0]}=…: there is no such column; there are {', '.join(names)}")
+    for option, columns in (("type", asked.types), ("date-format", asked.formats)):
+        if unknown := [name for name in columns if name and name not in names]:
+            raise UsageError(
+                f"--{option} {unknown[0]}=…: there is no such column; there are {', '.join(names)}"
+            )
     same_in_all = zip(*(s.columns for s in files), strict=True)
-    return [as_asked(chosen_column(same, asked, complete), asked) for same in same_in_all]
+    chosen = (chosen_column(same, asked, complete) for same in same_in_all)
+    return [as_asked(with_format(column, asked), asked) for column in chosen]
+
+
+def with_format(column: Chosen, asked: Asked) -> Chosen:
+    """The column as dates by the pattern that a command line gives; rows that do not fit it are rejected."""
+    found = asked.format_of(column.name, column.evidence)
+    if found is None:
+        return column
+    kind = "time_ms" if found.kind == "date" and not asked.days else found.kind
+    return replace(column, type=kind, form=found.text, choice=None)
 
 
 def as_asked(column: Chosen, asked: Asked) -> Chosen:
@@ -283,6 +313,8 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     choice = c.choice
     if c.declared:
         return None
+    if is_pattern(c.form):
+        return f"column {c.name}: dates are read as {c.form}; stored as {c.type}"
     if c.spelled:
         return f"column {c.name}: {c.spelled}; stored as text"
     if c.type == "bytes" and c.evidence is not None:
@@ -346,6 +378,11 @@ def order_line(c: Chosen, sampled: str, names: Sequence[str]) -> str | None:
     return f"{head}: {decisive:,} of {evidence.values:,} {sampled}values {verb} no other order{at}; stored as {c.type}"
 
 
+def is_pattern(form: str | None) -> bool:
+    """Whether a form of times is a pattern, and not iso, dmy or mdy."""
+    return form is not None and "%" in form
+
+
 def forms(columns: Sequence[Chosen]) -> dict[str, str]:
     """Column -> how its times are written, for those that say so."""
     return {c.name: c.form for c in columns if c.form is not None}
@@ -360,6 +397,9 @@ def forms_in_table(columns: Sequence[Chosen], asked: Asked, names: Sequence[str]
     undecided = []
     for c in columns:
         if c.evidence is None:
+            continue
+        if (found := asked.format_of(c.name, c.evidence)) is not None:
+            form_of[c.name] = found.text
             continue
         counts = {form: c.evidence.count(has_form(form)) for form in ("iso", *ORDERS)}
         whole = c.evidence.count(lambda kind: Fit("i64") in kind.fits)

@@ -6,9 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from inrush.errors import UsageError
 from inrush.study.bits import of_bits, parse_bits
 from inrush.study.chars import char_problem, parse_chars
 from inrush.study.column_types import NAMES, NAMES_OF_FILES, read_type
+from inrush.study.date_formats import read_formats
 from inrush.study.decimals import of_digits, parse_decimal
 from inrush.study.document import Node, Reader, given, unknown, word
 from inrush.study.events import parse_chunks, parse_rates
@@ -236,4 +238,15 @@ def parse_times(node: Node, columns: Sequence[str]) -> dict[str, str]:
     for name, entry in members.items():
         if name not in columns:
             entry.problem(unknown("column of times", name, columns))
-    return {name: entry.text(TIME_FORMS, "form") for name, entry in members.items()}
+    return {name: _time_form(entry) for name, entry in members.items()}
+
+
+def _time_form(node: Node) -> str:
+    """iso, dmy, mdy, or a pattern such as `%d.%m.%y %H:%M`."""
+    if not (isinstance(node.value, str) and "%" in node.value):
+        return node.text(TIME_FORMS, "form")
+    try:
+        read_formats([node.value])
+    except UsageError as wrong:
+        node.problem(str(wrong).removeprefix(f"--date-format {node.value}: "))
+    return node.value

@@ -30,6 +30,7 @@ fn _core(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(files::file_digest, m)?)?;
     m.add_function(wrap_pyfunction!(files::sample_files, m)?)?;
     m.add_function(wrap_pyfunction!(files::rounded_values, m)?)?;
+    m.add_function(wrap_pyfunction!(files::date_format, m)?)?;
     m.add_function(wrap_pyfunction!(files::file_rows, m)?)?;
     m.add_function(wrap_pyfunction!(files::read_files, m)?)?;
     m.add_function(wrap_pyfunction!(files::read_table, m)?)?;

@@ -261,11 +261,13 @@ fn times_are_read_in_the_form_that_the_plan_says_and_in_no_other() {
         (Some(TimeForm::Iso), vec![(2, ms(3))]),
         (Some(TimeForm::Dmy), vec![(1, ms(3)), (4, ms(25))]),
         (Some(TimeForm::Mdy), vec![(1, ms(60))]),
+        (Some(TimeForm::Pattern("%d/%m/%Y".into())), vec![(1, ms(3)), (4, ms(25))]),
+        (Some(TimeForm::Pattern("%Y%m%d".into())), vec![(3, ms(3))]),
     ];
     for (form, expected) in cases {
         let mut table = csv_table(&dir, &[&path], &columns, &[]);
         let RowSource::Files { times, .. } = &mut table.source else { unreachable!() };
-        times.extend(form.map(|form| ("at".to_string(), form)));
+        times.extend(form.clone().map(|form| ("at".to_string(), form)));
         let read = read_all(&table, 10);
         let null = (5, Value::Null);
         let expected: Vec<Vec<Value>> =
@@ -277,6 +279,28 @@ fn times_are_read_in_the_form_that_the_plan_says_and_in_no_other() {
     let RowSource::Files { times, .. } = &mut table.source else { unreachable!() };
     times.insert("id".into(), TimeForm::Dmy);
     assert!(failure(&table).contains("source.times names id; it is no column of times or dates"));
+    let RowSource::Files { times, .. } = &mut table.source else { unreachable!() };
+    *times = [("at".to_string(), TimeForm::Pattern("%d/%m".into()))].into();
+    assert!(failure(&table).contains("source.times: \"%d/%m\" has no year, month and day"));
+}
+
+#[test]
+fn times_without_a_zone_are_of_the_zone_that_the_plan_says() {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("rows.csv");
+    // At 1,000,000 s clocks are set back from 15:46:40 to 14:46:40.
+    let texts =
+        ["1970-01-12 15:46:40", "1970-01-12 14:46:40Z", "1970-01-12 14:46:40", "1970-01-12", "86400000"];
+    let rows: String = texts.iter().enumerate().map(|(id, text)| format!("{id},{text}\n")).collect();
+    std::fs::write(&path, rows).unwrap();
+    let mut table = csv_table(&dir, &[&path], &[("id", LogicalType::I64), ("at", LogicalType::TimeMs)], &[]);
+    let RowSource::Files { times, zone, .. } = &mut table.source else { unreachable!() };
+    *times = [("at".to_string(), TimeForm::Iso)].into();
+    *zone = vec![(0, 7_200), (1_000_000, 3_600)];
+    let read = read_all(&table, 10);
+    let at = |id, s: i64| vec![Value::I64(id), Value::TimeMs(s * 1_000)];
+    assert_eq!(read.rows, [at(0, 1_003_600), at(1, 1_003_600), at(3, 11 * 86_400 - 7_200)]);
+    assert_eq!(read.end.rejected, 2, "a time that was twice, and a number");
 }
 
 #[test]

@@ -71,6 +71,12 @@ pub(super) fn rounded_values(py: Python<'_>, floats_json: &str) -> PyResult<Vec<
     py.detach(|| rows::files::sample::rounded(&floats)).map_err(failure)
 }
 
+/// What a pattern of dates makes: `date`, `time_ms` or `time_us`; and of each text, whether it is of this form.
+#[pyfunction]
+pub(super) fn date_format(pattern: &str, texts: Vec<String>) -> PyResult<(&'static str, Vec<bool>)> {
+    rows::files::sample::by_pattern(pattern, &texts).map_err(failure)
+}
+
 #[pyfunction]
 pub(super) fn read_files(py: Python<'_>, plan_json: &str) -> PyResult<String> {
     let plan = serde_json::from_str(plan_json).map_err(unread)?;

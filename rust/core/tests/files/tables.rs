@@ -200,6 +200,7 @@ pub fn table(
             required: required.iter().map(|c| c.to_string()).collect(),
             limits: Default::default(),
             times: Default::default(),
+            zone: Vec::new(),
             bytes: Vec::new(),
         },
         identity: vec!["id".into()],

@@ -50,6 +50,7 @@ impl DumpPlan {
             required: Vec::new(),
             limits: Default::default(),
             times: Default::default(),
+            zone: Vec::new(),
             bytes: Vec::new(),
         };
         TablePlan { source, ..table.clone() }

@@ -112,6 +112,7 @@ impl InputPlan {
             required: Vec::new(),
             limits: Default::default(),
             times: Default::default(),
+            zone: Vec::new(),
             bytes: Vec::new(),
         };
         TablePlan { source, ..table.clone() }

@@ -93,6 +93,10 @@ pub enum RowSource {
         /// Column of times or dates -> the one form that its texts have. Without: ISO's, or units since 1970.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         times: BTreeMap<String, TimeForm>,
+        /// The zone of those of these times that name none: since when (s since 1970, rising) its clocks are so many seconds
+        /// ahead of UTC. Empty: UTC.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        zone: Vec<(i64, i64)>,
         /// Columns of texts with values that are bytes in the files: each becomes its hexadecimal digits.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         bytes: Vec<String>,
@@ -165,7 +169,7 @@ pub struct PinnedPlan {
 }
 
 /// How the times of a column are written; a text of another form is rejected. Of text files alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeForm {
     /// `2026-01-31`.
@@ -174,6 +178,9 @@ pub enum TimeForm {
     Dmy,
     /// `01/31/2026`.
     Mdy,
+    /// By the signs of `strptime`, such as `%d.%m.%y %H:%M`.
+    #[serde(untagged)]
+    Pattern(String),
 }
 
 /// A row with a value beyond these is rejected: the database would refuse it, with all that came in the same transaction.

@@ -22,6 +22,7 @@ mod text;
 mod window;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -33,6 +34,7 @@ use super::columns::{Column, Columns};
 
 use arrow::ArrowFiles;
 use dialect::Dialect;
+use parse::{TimeReader, Zone};
 use reject::Rejects;
 use text::TextFiles;
 
@@ -86,7 +88,7 @@ struct Layout {
     columns: Vec<ColumnSpec>,
     required: Vec<bool>,
     limits: Vec<Option<Limits>>,
-    times: Vec<Option<TimeForm>>,
+    times: Vec<Option<TimeReader>>,
     /// Values of these are bytes: see `RowSource::Files`.
     bytes: Vec<bool>,
     /// Values of these are numbers: see `Dialect::marks`.
@@ -119,6 +121,7 @@ impl FileRows {
             required,
             limits,
             times,
+            zone,
             bytes,
         } = &table.source
         else {
@@ -145,7 +148,7 @@ impl FileRows {
             columns: specs.clone(),
             required: table.columns.iter().map(|c| is_required(&c.name)).collect(),
             limits: table.columns.iter().map(|c| limits.get(&c.name).copied()).collect(),
-            times: times_of(table, times)?,
+            times: times_of(table, times, zone)?,
             bytes: table.columns.iter().map(|c| bytes.contains(&c.name)).collect(),
             numbers: table.columns.iter().map(is_number).collect(),
             null_items: table.columns.iter().map(ColumnPlan::has_null_items).collect(),
@@ -226,8 +229,12 @@ impl FileRows {
     }
 }
 
-/// The form of each column's times. Errors: a column that the table has not, or one that is no time.
-fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec<Option<TimeForm>>, Error> {
+/// The form of each column's times. Errors: a column that the table has not, or one that is no time; a pattern that is none.
+fn times_of(
+    table: &TablePlan,
+    times: &BTreeMap<String, TimeForm>,
+    zone: &[(i64, i64)],
+) -> Result<Vec<Option<TimeReader>>, Error> {
     let is_time = |ty| matches!(ty, LogicalType::TimeMs | LogicalType::TimeUs | LogicalType::Date);
     let known = |name: &String| table.columns.iter().any(|c| c.name == *name && is_time(c.ty));
     if let Some(name) = times.keys().find(|name| !known(name)) {
@@ -236,5 +243,8 @@ fn times_of(table: &TablePlan, times: &BTreeMap<String, TimeForm>) -> Result<Vec
             table.name
         )));
     }
-    Ok(table.columns.iter().map(|c| times.get(&c.name).copied()).collect())
+    let wrong = |why: String| Error::Plan(format!("table {}: source.times: {why}", table.name));
+    let zone = if zone.is_empty() { None } else { Some(Arc::new(Zone::new(zone).map_err(wrong)?)) };
+    let reader = |form| TimeReader::new(form, zone.as_ref()).map_err(wrong);
+    table.columns.iter().map(|c| times.get(&c.name).map(reader).transpose()).collect()
 }

@@ -14,7 +14,7 @@ use super::dialect::{Dialect, Quoting};
 use super::limit;
 use super::parse;
 use super::{ColumnSpec, Layout};
-use crate::plan::{Limits, LogicalType, TimeForm};
+use crate::plan::{Limits, LogicalType};
 
 use digits::find_end;
 use numbers::{float, integer, word};
@@ -73,7 +73,7 @@ impl FastPath {
                 ty,
                 required: column.is_some_and(|at| layout.required[at]),
                 limits: column.and_then(|at| layout.limits[at]),
-                iso: column.is_some_and(|at| layout.times[at] == Some(TimeForm::Iso)),
+                iso: column.is_some_and(|at| layout.times[at].is_some()),
             }
         };
         let cells: Vec<Cell> = order.iter().map(cell).collect();
@@ -85,7 +85,7 @@ impl FastPath {
         let odd_delimiter =
             dialect.delimiter.is_ascii_alphanumeric() || b"+-.: \0".contains(&dialect.delimiter);
         let turned =
-            order.iter().flatten().any(|at| matches!(layout.times[*at], Some(TimeForm::Dmy | TimeForm::Mdy)));
+            order.iter().flatten().any(|at| layout.times[*at].as_ref().is_some_and(|t| !t.is_plain()));
         // Bytes have escapes in most rows.
         let bytes = order.iter().flatten().any(|at| layout.bytes[*at]);
         let odd_quotes =

@@ -193,11 +193,11 @@ fn store_fields(
                 Some(text) => text,
                 None => return Err(undone(out, row, at, Reason::NotNumber)),
             };
-            match layout.times[at] {
+            match &layout.times[at] {
                 None if layout.bytes[at] => parse::push_bytes(column, text, dialect.quoting),
                 None if layout.null_items[at] => parse::push_list_with_nulls(column, text),
                 None => parse::push_within(column, text, layout.limits[at].as_ref()),
-                Some(form) => parse::push_time(column, text, form),
+                Some(reader) => reader.push(column, text),
             }
             .and_then(|()| limit::checked(column, layout.limits[at].as_ref()))
             .map(|()| column.mark_present())

@@ -4,8 +4,10 @@ mod decimal;
 mod form;
 mod lists;
 mod numbers;
+mod pattern;
 mod reason;
 mod times;
+mod zone;
 
 use crate::plan::{Limits, LogicalType};
 use crate::types::hex::{hex_bytes, hex_text};
@@ -18,10 +20,12 @@ use numbers::{float, unsigned, whole};
 use times::time;
 
 pub use decimal::{push_number, spelled};
-pub use form::{instant_us, push_time};
+pub use form::{instant_us, TimeReader};
 pub use numbers::Marks;
+pub use pattern::Pattern;
 pub use reason::Reason;
 pub use times::{day, day_in_front, is_a_day, time_of_day};
+pub use zone::Zone;
 
 /// Appends the value of `text` to `column`; on an error the column is unchanged.
 ///

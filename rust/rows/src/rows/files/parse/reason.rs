@@ -35,6 +35,10 @@ pub enum Reason {
     OutOfRange(LogicalType),
     NotTime,
     TimeTooFine,
+    /// Clocks of its zone were set forward over it.
+    NoSuchLocalTime,
+    /// Clocks of its zone were set back, and showed it twice.
+    LocalTimeTwice,
     NotBool,
     NotList,
     NotUtf8,
@@ -70,6 +74,12 @@ impl fmt::Display for Reason {
             Reason::OutOfRange(ty) => write!(f, "out of range of {}", ty.name()),
             Reason::NotTime => f.write_str("not a time"),
             Reason::TimeTooFine => f.write_str("time finer than the column"),
+            Reason::NoSuchLocalTime => {
+                f.write_str("no clock of the zone showed this time: it was set forward")
+            }
+            Reason::LocalTimeTwice => {
+                f.write_str("clocks of the zone showed this time twice: they were set back")
+            }
             Reason::NotBool => f.write_str("not a truth value"),
             Reason::NotList => f.write_str("not a list of numbers"),
             Reason::NotUtf8 => f.write_str("not UTF-8"),

@@ -65,7 +65,7 @@ impl SampledColumn {
         self.longest = self.longest.max(chars);
         self.nul |= dialect.quoting == Quoting::MysqlEscapes && text.contains(&0);
         for (place, form) in forms_of(kind) {
-            if let Some(us) = instant_us(text, form) {
+            if let Some(us) = instant_us(text, &form) {
                 let least = &mut self.least_us[place];
                 *least = Some(least.map_or(us, |known| known.min(us)));
             }

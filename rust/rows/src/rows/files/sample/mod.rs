@@ -30,6 +30,7 @@ use header::FirstLine;
 pub use super::window::Window;
 pub use column::{SampledColumn, Seen};
 pub use rounded::{rounded, Floats};
+pub use times::by_pattern;
 
 /// Bytes at the beginning of a file that decide on its format.
 const HEAD_BYTES: usize = WINDOW_BYTES;

@@ -1,6 +1,14 @@
 //! Days and times by their form: what types hold them depends on it. Pure.
 
-use super::super::parse::{day_in_front, is_a_day, time_of_day};
+use super::super::parse::{day_in_front, is_a_day, time_of_day, Pattern};
+use crate::error::Error;
+
+/// What a pattern of dates makes, `date`, `time_ms` or `time_us`; and of each text, whether it is of this form.
+pub fn by_pattern(pattern: &str, texts: &[String]) -> Result<(&'static str, Vec<bool>), Error> {
+    let pattern = Pattern::new(pattern).map_err(Error::Plan)?;
+    let is_of_it = |text: &String| pattern.iso(text.trim_ascii().as_bytes(), &mut [0; 64]).is_some();
+    Ok((pattern.holds().name(), texts.iter().map(is_of_it).collect()))
+}
 
 /// Kinds of times of one order of day and month: by what stands behind the day, in years that every database has or not.
 pub const KINDS: usize = 8;

@@ -7,6 +7,7 @@ use super::super::fast_path::{FastPath, Room, PAD_BYTES};
 use super::super::{ColumnSpec, BATCH_BYTES};
 use super::*;
 use crate::plan::{Limits, LogicalType, TimeForm};
+use crate::rows::files::parse::TimeReader;
 use crate::rows::Column;
 
 const TYPES: [LogicalType; 16] = [
@@ -127,6 +128,10 @@ fn limits(ty: LogicalType) -> Option<Limits> {
     }
 }
 
+fn iso() -> TimeReader {
+    TimeReader::new(&TimeForm::Iso, None).expect("it is no pattern")
+}
+
 fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
     let spec = |(k, ty): (usize, &LogicalType)| ColumnSpec { name: format!("c{k}"), ty: *ty };
     Layout {
@@ -137,7 +142,7 @@ fn layout(path: &str, types: &[LogicalType], required: bool) -> Layout {
         bytes: vec![false; types.len()],
         numbers: vec![false; types.len()],
         null_items: vec![false; types.len()],
-        times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then_some(TimeForm::Iso)).collect(),
+        times: types.iter().map(|ty| (*ty == LogicalType::TimeUs).then(iso)).collect(),
         batch_bytes: BATCH_BYTES,
     }
 }

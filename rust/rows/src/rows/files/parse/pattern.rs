@@ -1,0 +1,357 @@
+//! Times by a pattern, such as `%d.%m.%y %H:%M`: the signs of C's `strptime`, and no locale but English.
+
+use std::io::Write;
+
+use super::times::is_a_day;
+use crate::plan::LogicalType;
+use crate::types::calendar::{civil, days_of};
+
+/// Signs that a pattern may have, for messages.
+pub const SIGNS: &str = "%Y %y %m %b %d %j %H %I %p %M %S %f %z %Z %a %F %T %R %D %%";
+const MONTHS: [&str; 12] = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+];
+const WEEKDAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+/// Letters of a name in short.
+const SHORT: usize = 3;
+/// Digits of a fraction that are read at most.
+const FRACTION_DIGITS: usize = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Year,
+    /// 69 to 99 of the last century, as POSIX has it.
+    YearOfCentury,
+    Month,
+    MonthName,
+    Day,
+    DayOfYear,
+    Hour,
+    HourOfHalf,
+    HalfOfDay,
+    Minute,
+    Second,
+    Fraction,
+    Offset,
+    Utc,
+    Weekday,
+    /// One or more.
+    Blanks,
+    Byte(u8),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(Vec<Part>);
+
+/// What a text says, by the parts of its pattern.
+#[derive(Default)]
+struct Said<'a> {
+    year: i64,
+    month: i64,
+    day: i64,
+    day_of_year: Option<i64>,
+    hour: i64,
+    is_afternoon: Option<bool>,
+    minute: i64,
+    second: i64,
+    fraction: &'a [u8],
+    /// Minutes east of UTC.
+    offset: Option<i64>,
+}
+
+impl Pattern {
+    /// Errors say what is wrong with the pattern.
+    pub fn new(text: &str) -> Result<Pattern, String> {
+        let mut parts = Vec::new();
+        parts_of(text, &mut parts)?;
+        let has = |part: Part| parts.contains(&part);
+        let day = (has(Part::Month) || has(Part::MonthName)) && has(Part::Day) || has(Part::DayOfYear);
+        if !(day && (has(Part::Year) || has(Part::YearOfCentury))) {
+            return Err(format!("{text:?} has no year, month and day (%Y or %y, %m or %b, %d; or %j)"));
+        }
+        if has(Part::HourOfHalf) != has(Part::HalfOfDay) {
+            return Err(format!("{text:?}: %I and %p go together"));
+        }
+        Ok(Pattern(parts))
+    }
+
+    fn has_clock(&self) -> bool {
+        self.0.iter().any(|part| matches!(part, Part::Hour | Part::HourOfHalf))
+    }
+
+    /// The coarsest type that holds its times.
+    pub fn holds(&self) -> LogicalType {
+        match (self.has_clock(), self.0.contains(&Part::Fraction)) {
+            (false, _) => LogicalType::Date,
+            (true, false) => LogicalType::TimeMs,
+            (true, true) => LogicalType::TimeUs,
+        }
+    }
+
+    /// Writes the time that `text` says in ISO's form, and gives its length; `None` where it is of another form, or there is no such day.
+    pub fn iso(&self, text: &[u8], iso: &mut [u8]) -> Option<usize> {
+        let said = self.read(text)?;
+        let (month, day) = match said.day_of_year {
+            None => (said.month, said.day),
+            Some(n) => {
+                let (year, month, day) = civil(days_of(said.year, 1, 1) + n - 1);
+                (year == said.year).then_some((month, day))?
+            }
+        };
+        let hour = match said.is_afternoon {
+            None => said.hour,
+            Some(_) if !(1..=12).contains(&said.hour) => return None,
+            Some(afternoon) => said.hour % 12 + if afternoon { 12 } else { 0 },
+        };
+        if !is_a_day(said.year, month, day) || hour > 23 || said.minute > 59 || said.second > 59 {
+            return None;
+        }
+        let room = iso.len();
+        let mut rest = iso;
+        write!(rest, "{:04}-{month:02}-{day:02}", said.year).ok()?;
+        if self.has_clock() {
+            write!(rest, " {hour:02}:{:02}:{:02}", said.minute, said.second).ok()?;
+            if !said.fraction.is_empty() {
+                rest.write_all(b".").and_then(|()| rest.write_all(said.fraction)).ok()?;
+            }
+            if let Some(east) = said.offset {
+                let (sign, size) = (if east < 0 { '-' } else { '+' }, east.abs());
+                write!(rest, "{sign}{:02}:{:02}", size / 60, size % 60).ok()?;
+            }
+        }
+        let left = rest.len();
+        Some(room - left)
+    }
+
+    fn read<'a>(&self, text: &'a [u8]) -> Option<Said<'a>> {
+        let (mut said, mut rest) = (Said::default(), text);
+        for part in &self.0 {
+            match part {
+                Part::Year => said.year = number(&mut rest, 4..=4)?,
+                Part::YearOfCentury => {
+                    let year = number(&mut rest, 2..=2)?;
+                    said.year = year + if year < 69 { 2000 } else { 1900 };
+                }
+                Part::Month => said.month = number(&mut rest, 1..=2)?,
+                Part::MonthName => said.month = name(&mut rest, &MONTHS)? as i64 + 1,
+                Part::Day => said.day = number(&mut rest, 1..=2)?,
+                Part::DayOfYear => said.day_of_year = Some(number(&mut rest, 1..=3).filter(|n| *n > 0)?),
+                Part::Hour | Part::HourOfHalf => said.hour = number(&mut rest, 1..=2)?,
+                Part::HalfOfDay => said.is_afternoon = Some(name(&mut rest, &["am", "pm"])? == 1),
+                Part::Minute => said.minute = number(&mut rest, 1..=2)?,
+                Part::Second => said.second = number(&mut rest, 1..=2)?,
+                Part::Fraction => said.fraction = digits(&mut rest, 1..=FRACTION_DIGITS)?,
+                Part::Offset => said.offset = Some(offset(&mut rest)?),
+                Part::Utc => {
+                    name(&mut rest, &["utc", "gmt", "z"])?;
+                    said.offset = Some(0);
+                }
+                Part::Weekday => {
+                    name(&mut rest, &WEEKDAYS)?;
+                }
+                Part::Blanks => {
+                    let blanks = rest.iter().take_while(|b| b.is_ascii_whitespace()).count();
+                    (blanks > 0).then_some(())?;
+                    rest = &rest[blanks..];
+                }
+                Part::Byte(byte) => rest = rest.strip_prefix(&[*byte])?,
+            }
+        }
+        rest.is_empty().then_some(said)
+    }
+}
+
+fn parts_of(text: &str, parts: &mut Vec<Part>) -> Result<(), String> {
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let part = match byte {
+            b'%' => match rest.next() {
+                Some(b'Y') => Part::Year,
+                Some(b'y') => Part::YearOfCentury,
+                Some(b'm') => Part::Month,
+                Some(b'b' | b'B' | b'h') => Part::MonthName,
+                Some(b'd' | b'e') => Part::Day,
+                Some(b'j') => Part::DayOfYear,
+                Some(b'H' | b'k') => Part::Hour,
+                Some(b'I' | b'l') => Part::HourOfHalf,
+                Some(b'p' | b'P') => Part::HalfOfDay,
+                Some(b'M') => Part::Minute,
+                Some(b'S') => Part::Second,
+                Some(b'f') => Part::Fraction,
+                Some(b'z') => Part::Offset,
+                Some(b'Z') => Part::Utc,
+                Some(b'a' | b'A') => Part::Weekday,
+                Some(b'%') => Part::Byte(b'%'),
+                Some(short @ (b'F' | b'T' | b'R' | b'D')) => {
+                    let whole = match short {
+                        b'F' => "%Y-%m-%d",
+                        b'T' => "%H:%M:%S",
+                        b'R' => "%H:%M",
+                        _ => "%m/%d/%y",
+                    };
+                    parts_of(whole, parts)?;
+                    continue;
+                }
+                other => {
+                    let sign = other.map_or(String::new(), |b| char::from(b).to_string());
+                    return Err(format!("{text:?}: %{sign} is no sign of a time; there are {SIGNS}"));
+                }
+            },
+            byte if byte.is_ascii_whitespace() => {
+                if parts.last() == Some(&Part::Blanks) {
+                    continue;
+                }
+                Part::Blanks
+            }
+            byte => Part::Byte(byte),
+        };
+        parts.push(part);
+    }
+    Ok(())
+}
+
+/// As many digits as there are, up to the most allowed.
+fn digits<'a>(rest: &mut &'a [u8], allowed: std::ops::RangeInclusive<usize>) -> Option<&'a [u8]> {
+    let n = rest.iter().take(*allowed.end()).take_while(|b| b.is_ascii_digit()).count();
+    let (head, tail) = rest.split_at(n);
+    *rest = tail;
+    allowed.contains(&n).then_some(head)
+}
+
+fn number(rest: &mut &[u8], allowed: std::ops::RangeInclusive<usize>) -> Option<i64> {
+    digits(rest, allowed).map(|digits| digits.iter().fold(0, |n, d| n * 10 + i64::from(d - b'0')))
+}
+
+/// The place of the name that stands in front, whole or in short, in letters of any case.
+fn name(rest: &mut &[u8], names: &[&str]) -> Option<usize> {
+    let letters = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
+    let (word, tail) = rest.split_at(letters);
+    let is = |name: &&str| {
+        let short = &name.as_bytes()[..name.len().min(SHORT)];
+        word.eq_ignore_ascii_case(name.as_bytes()) || word.eq_ignore_ascii_case(short)
+    };
+    let place = names.iter().position(|name| is(&name))?;
+    *rest = tail;
+    Some(place)
+}
+
+/// Minutes east of UTC: `+0130`, `-01:30`, `+01`, `Z`.
+fn offset(rest: &mut &[u8]) -> Option<i64> {
+    if let Some(tail) = rest.strip_prefix(b"Z").or_else(|| rest.strip_prefix(b"z")) {
+        *rest = tail;
+        return Some(0);
+    }
+    let (sign, tail) = rest.split_first().filter(|(sign, _)| b"+-".contains(sign))?;
+    *rest = tail;
+    let hours = number(rest, 2..=2).filter(|n| *n <= 15)?;
+    if let [b':', tail @ ..] = rest {
+        *rest = tail;
+    } else if !rest.first().is_some_and(u8::is_ascii_digit) {
+        return Some(if *sign == b'-' { -hours * 60 } else { hours * 60 });
+    }
+    let minutes = hours * 60 + number(rest, 2..=2).filter(|n| *n <= 59)?;
+    Some(if *sign == b'-' { -minutes } else { minutes })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(pattern: &str, text: &str) -> Option<String> {
+        let mut iso = [0; 64];
+        let length = Pattern::new(pattern).expect("a pattern").iso(text.as_bytes(), &mut iso)?;
+        Some(String::from_utf8(iso[..length].to_vec()).unwrap())
+    }
+
+    #[test]
+    fn a_time_is_read_as_its_pattern_says() {
+        for (pattern, text, iso) in [
+            ("%d.%m.%y", "31.01.26", "2026-01-31"),
+            ("%d.%m.%y", "1.2.69", "1969-02-01"),
+            ("%Y%m%d", "20260131", "2026-01-31"),
+            ("%d/%b/%Y:%H:%M:%S %z", "10/Oct/2000:13:55:36 -0730", "2000-10-10 13:55:36-07:30"),
+            ("%A, %d %B %Y", "Saturday, 31 January 2026", "2026-01-31"),
+            ("%a %b %e %H:%M:%S %Y", "sat JAN  3 10:00:00 2026", "2026-01-03 10:00:00"),
+            ("%m/%d/%Y %I:%M %p", "1/31/2026 12:05 AM", "2026-01-31 00:05:00"),
+            ("%m/%d/%Y %I:%M %p", "1/31/2026 12:05 pm", "2026-01-31 12:05:00"),
+            ("%D %R", "1/31/26 23:59", "2026-01-31 23:59:00"),
+            ("%Y-%j", "2024-366", "2024-12-31"),
+            ("%FT%T.%f%z", "2026-01-31T10:00:00.250+01:30", "2026-01-31 10:00:00.250+01:30"),
+            ("%F %T %Z", "2026-01-31 10:00:00 GMT", "2026-01-31 10:00:00+00:00"),
+            ("%F %T%z", "2026-01-31 10:00:00+01", "2026-01-31 10:00:00+01:00"),
+            ("%d.%m.%Y %% %T", "31.01.2026 % 10:00:00", "2026-01-31 % 10:00:00".replace(" %", "").as_str()),
+        ] {
+            assert_eq!(read(pattern, text).as_deref(), Some(iso), "{pattern} of {text}");
+        }
+    }
+
+    #[test]
+    fn what_is_of_another_form_or_no_day_is_none() {
+        for (pattern, text) in [
+            ("%d.%m.%Y", "31.01.26"),
+            ("%d.%m.%Y", "31.02.2026"),
+            ("%d.%m.%Y", "01.13.2026"),
+            ("%d.%m.%Y", "1.1.2026 "),
+            ("%d.%m.%Y", "x1.1.2026"),
+            ("%d.%m.%Y", ""),
+            ("%Y-%j", "2026-366"),
+            ("%Y-%j", "2026-0"),
+            ("%d.%m.%y", "1.1.2026"),
+            ("%F %I:%M %p", "2026-01-31 13:00 PM"),
+            ("%F %I:%M %p", "2026-01-31 00:00 AM"),
+            ("%F %T", "2026-01-31 24:00:00"),
+            ("%F %T", "2026-01-31 10:60:00"),
+            ("%F %T", "2026-01-31 10:00:60"),
+            ("%F %T", "2026-01-3110:00:00"),
+            ("%F %T%z", "2026-01-31 10:00:00"),
+            ("%F %T%z", "2026-01-31 10:00:00+1"),
+            ("%F %T%z", "2026-01-31 10:00:00+16:00"),
+            ("%F %T%z", "2026-01-31 10:00:00+01:60"),
+            ("%F %T.%f", "2026-01-31 10:00:00."),
+            ("%F %T.%f", "2026-01-31 10:00:00.1234567890"),
+            ("%d %b %Y", "31 Janu 2026"),
+            ("%F %T %Z", "2026-01-31 10:00:00 CET"),
+            ("%Y%m%d", "2026131"),
+            ("%a %F", "Xyz 2026-01-31"),
+        ] {
+            assert_eq!(read(pattern, text), None, "{pattern} of {text}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_makes_days_or_times_by_its_parts() {
+        for (pattern, ty) in
+            [("%F", LogicalType::Date), ("%F %R", LogicalType::TimeMs), ("%F %T.%f", LogicalType::TimeUs)]
+        {
+            assert_eq!(Pattern::new(pattern).unwrap().holds(), ty, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_pattern_without_a_day_or_with_another_sign_is_refused() {
+        for (pattern, why) in [
+            ("%H:%M", "has no year, month and day"),
+            ("%d.%m.", "has no year"),
+            ("%Y-%m", "has no year, month and day"),
+            ("dd.mm.yyyy", "has no year"),
+            ("%F %Q", "%Q is no sign"),
+            ("%F %", "% is no sign"),
+            ("%F %I:%M", "%I and %p go together"),
+            ("%F %H %p", "%I and %p go together"),
+        ] {
+            let said = Pattern::new(pattern).expect_err(pattern);
+            assert!(said.contains(why), "{pattern}: {said}");
+        }
+    }
+}
