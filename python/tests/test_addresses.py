@@ -21,8 +21,8 @@ from inrush.border.address import SECRET, ServerUrl, masked, read, shown, withou
 from inrush.cli import main
 from inrush.engines import ENGINES, engine_of_url, server
 from inrush.errors import InrushError, UsageError
-from inrush.targets.deployment import split_password
 from inrush.targets.deployments import named_targets
+from inrush.targets.passwords import split_password
 
 #: Both halves are looked for: a piece of a password is shown where one of them is.
 LEFT, RIGHT = "S3crLeft", "RightS3cr"

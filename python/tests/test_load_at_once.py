@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from inrush.load.ledgers import AT_ONCE, Ledgers
-from inrush.targets.deployment import environment
+from inrush.targets.passwords import environment
 
 PASSWORD = "INRUSH_TEST_PASSWORD"
 SHARDS = 4

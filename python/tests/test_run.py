@@ -29,7 +29,8 @@ from inrush.run.ahead import Look
 from inrush.run.listener import Silent
 from inrush.run.one import disk_after
 from inrush.run.run import GIVE_UP_AFTER, StudyEnd, run_study
-from inrush.targets.deployment import Deployment, at_deployment, split_password
+from inrush.targets.deployment import Deployment, at_deployment
+from inrush.targets.passwords import split_password
 from tests.fake_server import FakeServer
 from tests.test_worker import FAKE_WORKER
 

@@ -25,7 +25,7 @@ from inrush.plan import ends
 from inrush.study.chosen import Asked, Chosen, read_dates
 from inrush.study.date_formats import read_formats
 from inrush.targets.ask import one_row
-from inrush.targets.deployment import split_password
+from inrush.targets.passwords import split_password
 from inrush.workload import Table
 
 if TYPE_CHECKING:

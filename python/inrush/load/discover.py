@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from inrush.errors import UsageError
-from inrush.targets.deployment import by_file_of
+from inrush.targets.passwords import by_file_of
 
 if TYPE_CHECKING:
     from inrush.load.call import Call

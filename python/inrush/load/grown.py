@@ -19,7 +19,7 @@ from inrush.load.identity import Content, Parts, date_of
 from inrush.load.ledger import Header
 from inrush.load.spool import packing_of
 from inrush.study.formats import JSON_LINES
-from inrush.targets.deployment import split_password
+from inrush.targets.passwords import split_password
 
 if TYPE_CHECKING:
     from inrush.load.call import Call

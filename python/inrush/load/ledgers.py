@@ -16,7 +16,7 @@ from inrush.load import ledger
 from inrush.load.ledger import Header
 from inrush.plan.ledger import LEDGER, SUMS, create_statement
 from inrush.targets.ask import NOT_ALLOWED, one_row
-from inrush.targets.deployment import environment
+from inrush.targets.passwords import environment
 
 if TYPE_CHECKING:
     from inrush.load.remote import RemoteShards

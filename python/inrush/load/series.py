@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from inrush.errors import Problem
 from inrush.plan import ends
-from inrush.targets.deployment import environment
+from inrush.targets.passwords import environment
 from inrush.targets.sizes import sampled
 
 if TYPE_CHECKING:

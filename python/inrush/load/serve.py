@@ -83,7 +83,7 @@ def serve(
     from inrush.load.call import Call
     from inrush.load.process import End
     from inrush.load.shards import shards_of
-    from inrush.targets.deployment import split_password
+    from inrush.targets.passwords import split_password
 
     host, rows = host_of("--listen", call.listen), Call((), "", into=call.into, shards=call.shards)
     refuse([*serving_problems(call), *problems_of(partial(shards_of, rows, lambda _: None))])

@@ -22,7 +22,7 @@ from inrush.errors import Problem, UsageError, refuse
 from inrush.extras import need
 from inrush.load.call import Call
 from inrush.targets.ask import ask, connected
-from inrush.targets.deployment import environment, split_password
+from inrush.targets.passwords import environment, split_password
 
 if TYPE_CHECKING:
     from inrush import _core

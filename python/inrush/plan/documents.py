@@ -77,19 +77,6 @@ def input_document(
     return found
 
 
-def single_role(name: str, operation: str, work: border.Work, sessions: int = 1) -> border.RolePlan:
-    """A role of one operation, as fast as it goes, to the end of its work."""
-    return {
-        "name": name,
-        "operations": [{"operation": operation, "weight": 1}],
-        "sessions": sessions,
-        "depth": 1,
-        "schedule": {"kind": "closed", "think_ns": 0},
-        "work": work,
-        "until": {"kind": "work"},
-    }
-
-
 def schedule_document(role: ActiveRole) -> border.Schedule:
     if role.samples is not None:
         return samples_document(role.samples)

@@ -25,8 +25,8 @@ from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.base.sql import quote
 from inrush.engines.base.twin import Twin
 from inrush.errors import UsageError
-from inrush.plan.documents import single_role
 from inrush.plan.ledger import LEDGER, ledger_statements, replica_load
+from inrush.plan.single_role import single_role
 from inrush.plan.units import ns
 from inrush.workload import Operation, Table
 

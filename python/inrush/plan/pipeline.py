@@ -29,10 +29,11 @@ from inrush.engines.base.loading import Loading
 from inrush.engines.base.plans import OpPlan, TablePlan, Unsupported
 from inrush.engines.base.twin import Twin
 from inrush.plan import ends
-from inrush.plan.documents import operation_document, single_role, source_document, stored_table
+from inrush.plan.documents import operation_document, source_document, stored_table
 from inrush.plan.ledger import create_statement, ledger_statements, replica_load, rows_in_ledger
 from inrush.plan.pipeline_numbers import PipelineNumbers, contradiction, numbers_of
 from inrush.plan.planned_point import PointPlan, document
+from inrush.plan.single_role import single_role
 from inrush.plan.units import ns
 from inrush.plan.work import Lasts, Work
 from inrush.study.at_point import StudyAt

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from inrush.border.plan import OpPlan, ParamPlan, RolePlan
 from inrush.errors import Problem, refuse
-from inrush.plan.documents import single_role
 from inrush.plan.roles import ActiveRole, problem
+from inrush.plan.single_role import single_role
 from inrush.study.at_point import StudyAt
 from inrush.study.forms import Plain
 from inrush.workload import Table

@@ -6,11 +6,12 @@ from collections.abc import Mapping, Sequence
 
 from inrush.border import plan as border
 from inrush.plan import loads
-from inrush.plan.documents import input_document, role_document, single_role
+from inrush.plan.documents import input_document, role_document
 from inrush.plan.maintenance import statements
 from inrush.plan.pieces import SegmentPieces, until_no_rows
 from inrush.plan.retention import retain_role
 from inrush.plan.roles import ActiveRole
+from inrush.plan.single_role import single_role
 from inrush.plan.units import LOAD_BATCH_ROWS, ns
 from inrush.study.forms import Plain
 from inrush.study.step_kinds import (

@@ -17,7 +17,7 @@ from inrush.load.pipeline.journal import lines
 from inrush.load.pipeline.loading import JOURNAL
 from inrush.results.store import Doc, OpenRun, StudyFolder, read_json, unsealed_runs
 from inrush.targets.ask import ask
-from inrush.targets.deployment import environment
+from inrush.targets.passwords import environment
 
 #: Limit of one statement, s: rows are counted.
 ASK_S = 600.0

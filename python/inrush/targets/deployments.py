@@ -17,8 +17,9 @@ from inrush.engines.servers import server_limits
 from inrush.errors import Problem, UsageError, refuse
 from inrush.plan.calibration import FLOOR
 from inrush.targets import register, shards
-from inrush.targets.deployment import Deployment, lifecycle_of, place_key, split_password
+from inrush.targets.deployment import Deployment, lifecycle_of, place_key
 from inrush.targets.leftovers import end_leftovers
+from inrush.targets.passwords import split_password
 from inrush.targets.turns import Admit, Turns, folder_with
 
 

@@ -27,8 +27,9 @@ from inrush.plan.planned import PlannedRun, StudyPlan
 from inrush.study.shipped import SHIPPED
 from inrush.targets.ask import ask as ask_target
 from inrush.targets.ask import connected
-from inrush.targets.deployment import Deployment, environment, key_of, lifecycle_of
+from inrush.targets.deployment import Deployment, key_of, lifecycle_of
 from inrush.targets.deployments import NamedTargets, deployment_at, settings_on
+from inrush.targets.passwords import environment
 
 #: Limit of one statement, s.
 ASK_S = 30.0

@@ -10,7 +10,8 @@ from inrush.border.pipeline import AnyPlan, StepEnds, loads_of, shards_of, with_
 from inrush.border.plan import Target as PlanTarget
 from inrush.engines.base.instance import Target
 from inrush.errors import UsageError
-from inrush.targets.deployment import Deployment, split_password
+from inrush.targets.deployment import Deployment
+from inrush.targets.passwords import split_password
 
 #: Option of a target: addresses of its shards, blanks between them, in the order of their partitions.
 SHARDS = "shards"
