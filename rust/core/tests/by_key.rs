@@ -342,6 +342,27 @@ fn the_proof_finds_what_lies_left(engine: &str, url: &str, depth: u32) {
 }
 
 #[test]
+fn a_value_that_is_none_of_its_rows_version_is_found_in_changed_rows_and_in_others() {
+    let place = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite://{}", place.path().join("x.db").display());
+    for which in ["> 0", "= 0"] {
+        for (set, says) in
+            [("v = v + 1", "has v "), ("fixed = fixed + 1", "has fixed "), ("w = 'x'", "has w ")]
+        {
+            let ran = run("sqlite", &url, 1, CHANGING, 60, &[]);
+            assert_eq!(ran.unproven(), Vec::<String>::new());
+            let spoil = format!("UPDATE t SET {set} WHERE k = (SELECT min(k) FROM t WHERE version {which})");
+            ran.engine.control(&spoil, 60 * S).expect("one row is changed");
+            let unproven = ran.unproven().join("; ");
+            assert!(
+                unproven.contains(says) && unproven.contains("1 rows wrong"),
+                "version {which}, {set}: {unproven}"
+            );
+        }
+    }
+}
+
+#[test]
 fn rows_that_are_drawn_once_have_an_end() {
     let plan = Arc::new(plan("simulated", "simulated:", 1, &[("put", 1)], ROWS + 1, &[]));
     let context =

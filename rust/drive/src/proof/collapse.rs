@@ -140,8 +140,7 @@ mod tests {
         }
     }
 
-    #[test]
-    fn as_many_rows_as_identities_are_no_proof_of_their_values() {
+    fn ten_rows_of_five_keys() -> (RunPlan, ProofPlan) {
         let table = serde_json::json!({"name": "t", "stream": "t", "identity": ["k"],
             "source": {"kind": "generated", "series": 1, "period_ns": 1}, "columns": [
             {"name": "k", "type": "i64", "wire": "", "gen": {"kind": "cycle", "from": 0, "to": 4}},
@@ -152,10 +151,26 @@ mod tests {
         let proof = serde_json::json!({"table": 0, "first_row": 0, "rows": 10, "screen": "q", "read_back": "",
             "items": [{"kind": "rows"}, {"kind": "sum_wrapped", "column": "v"}]});
         let proof: ProofPlan = serde_json::from_value(proof).expect("a proof");
+        (plan, proof)
+    }
+
+    #[test]
+    fn as_many_rows_as_identities_are_no_proof_of_their_values() {
+        let (plan, proof) = ten_rows_of_five_keys();
         let found =
             prove(&plan, &Counts(5), &proof, FromSessions::default(), &mut Expectations::default(), 1)
                 .expect("it answers");
         assert!(found[0].holds && found[0].found == "5", "{found:?}");
         assert!(found.iter().any(|row| !row.holds && row.found == NOT_READ), "{found:?}");
+    }
+
+    #[test]
+    fn rows_that_were_not_read_back_are_said_by_their_points_and_too_many_are_not_looked_through() {
+        let (plan, mut proof) = ten_rows_of_five_keys();
+        let points = Points::of(&plan, &proof).expect("a table").expect("keys come twice");
+        assert_eq!((points.pairs.len(), points.distinct), (10, 5));
+        assert_eq!(points_text(points.distinct, 2), "5 points, 2 that are none of their rows");
+        proof.rows = MOST_ROWS + 1;
+        assert!(Points::of(&plan, &proof).expect("a table").is_none());
     }
 }

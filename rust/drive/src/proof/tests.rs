@@ -1,3 +1,5 @@
+mod held;
+
 use super::*;
 
 #[test]
@@ -27,6 +29,12 @@ fn a_proof_is_held_against_the_figures_of_its_own_items() {
     assert!(sums(serde_json::json!([])).is_empty());
     assert_eq!(sums(serde_json::json!([{"kind": "rows"}])), [10]);
     assert_eq!(sums(serde_json::json!([{"kind": "sum_wrapped", "column": "k"}])), [55]);
+    // Counted before, and then also read back.
+    let of = proof(serde_json::json!([{"kind": "rows"}, {"kind": "sum_wrapped", "column": "k"}]));
+    let mut digest = |read_back| known.generated(&plan, &of, read_back).expect("figures").digest;
+    assert_eq!(digest(false).rows, 0);
+    let read = digest(true);
+    assert_eq!((read.rows, digest(true) == read, digest(false) == read), (10, true, true));
 }
 
 #[test]

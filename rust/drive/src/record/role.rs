@@ -240,3 +240,20 @@ impl Span {
         self.in_flight.extend(later.in_flight);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_that_takes_in_a_later_one_has_what_was_sent_in_both_and_its_own_end() {
+        let sent = |end: u64, ops: u64, sends: u64, bytes: u64| {
+            let mut span = Span::empty(end);
+            (span.sent_ops, span.sends, span.sent_bytes) = (ops, sends, bytes);
+            span
+        };
+        let mut span = sent(7, 2, 3, 5);
+        span.absorb(sent(8, 10, 100, 1_000));
+        assert_eq!((span.end, span.sent_ops, span.sends, span.sent_bytes), (7, 12, 103, 1_005));
+    }
+}

@@ -145,4 +145,13 @@ mod tests {
         assert_eq!(of.sends(2, || 0), Sends::Now);
         assert_eq!(of.sends(1, || 0), Sends::Now);
     }
+
+    #[test]
+    fn free_slots_wait_for_others_where_all_or_half_of_them_are_sent_at_once_or_after_a_delay() {
+        let gathers = |refill, delay_ns, depth| refilling(refill, delay_ns, depth).gathers();
+        assert!(!gathers(None, 0, 8) && !gathers(Some(Refill::Half), 0, 1), "each as soon as it is free");
+        assert!(
+            gathers(Some(Refill::Half), 0, 8) && gathers(Some(Refill::Round), 0, 2) && gathers(None, 1, 8)
+        );
+    }
 }

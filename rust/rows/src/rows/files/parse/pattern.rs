@@ -237,11 +237,11 @@ fn number(rest: &mut &[u8], allowed: std::ops::RangeInclusive<usize>) -> Option<
 fn name(rest: &mut &[u8], names: &[&str]) -> Option<usize> {
     let letters = rest.iter().take_while(|b| b.is_ascii_alphabetic()).count();
     let (word, tail) = rest.split_at(letters);
-    let is = |name: &&str| {
+    let is = |name: &str| {
         let short = &name.as_bytes()[..name.len().min(SHORT)];
         word.eq_ignore_ascii_case(name.as_bytes()) || word.eq_ignore_ascii_case(short)
     };
-    let place = names.iter().position(|name| is(&name))?;
+    let place = names.iter().position(|name| is(name))?;
     *rest = tail;
     Some(place)
 }
