@@ -194,6 +194,9 @@ mod tests {
         ledger.begin(0);
         ledger.done(0, there(10), None, 70, 80);
         assert_eq!(ledger.stored(0), Known::Is(there(10)), "a write makes one");
+        ledger.begin(0);
+        ledger.done(0, there(11), Some(true), 90, 100);
+        assert_eq!(ledger.stored(0), Known::Is(there(11)), "an update of a known row");
         ledger.reset();
         assert_eq!(ledger.stored(0), Known::Is(State::Untouched));
     }

@@ -59,3 +59,9 @@ fn a_statement_over_many_rows_has_as_long_as_they_take() {
     assert_eq!(read_back_limit_ns(10_000, 5_000_000_000), 11_000_000_000);
     assert_eq!(read_back_limit_ns(u64::MAX, u64::MAX), u64::MAX);
 }
+
+#[test]
+fn a_figure_that_is_whole_has_no_fraction_and_another_one_keeps_it() {
+    let text = |figure: &str| integer_text(&Value::Text(figure.into()));
+    assert_eq!(["12", "12.0", "12.000", "12.5", "12.05"].map(text), ["12", "12", "12", "12.5", "12.05"]);
+}

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use inrush_engines::engine::{Answer, Caps, Done, Ns, Submit, Ticket, Work};
+use inrush_rows::plan::RowSource;
 use inrush_rows::rows::Checksums;
 
 use super::*;
@@ -89,6 +90,7 @@ fn plan(repeats: bool) -> Arc<RunPlan> {
 }
 
 /// What a proof says of its items.
+#[derive(Debug)]
 struct Proven(Vec<ProofRow>);
 
 impl Proven {
@@ -204,4 +206,81 @@ fn a_row_that_was_acknowledged_is_missed_beside_inserts_without_an_answer() {
     assert_eq!(between.broken(), ["acknowledged", "read_back(0..10)", "difference"]);
     let summed = proven(&table([0, 1, 2, 3, 4, 5, 6, 7, 8]), true, false, &[(2, 3)]);
     assert_eq!(summed.of("unanswered").1, "other rows");
+}
+
+/// What rows of files add up to.
+fn added(held: &Held) -> Expected {
+    let mut expected = Expected::empty(&held.items, &Columns::of(&held.plan.tables[0])).expect("items");
+    held.each(&mut |columns| expected.add(columns, &mut Vec::new()));
+    expected
+}
+
+#[test]
+fn rows_of_files_whose_insert_had_no_answer_are_found_by_the_digest_or_the_sums_of_all() {
+    let stored = added(&table([0, 1, 5, 6, 7, 8, 9]));
+    let open = Unanswered { first_row: 2, rows: 3, of_files: Some(Box::new(added(&table([2, 3, 4])))) };
+    let prove = |held: &Held, read_back: &str, open: &Unanswered| {
+        let proof = serde_json::json!({"table": 0, "first_row": 0, "rows": 7, "screen": "sums", "read_back": read_back,
+            "items": serde_json::to_value(&held.items).expect("items")});
+        let proof: ProofPlan = serde_json::from_value(proof).expect("a proof");
+        let unanswered =
+            [Unanswered { first_row: open.first_row, rows: open.rows, of_files: open.of_files.clone() }];
+        let of = FromSessions { stored: Some(&stored), unanswered: &unanswered, ..FromSessions::default() };
+        Proven(
+            super::prove(&held.plan, held, &proof, of, &mut Expectations::default(), 1).expect("it answers"),
+        )
+    };
+    for read_back in ["rows", ""] {
+        for (rows, said) in [((0..ROWS).collect::<Vec<_>>(), "whole"), (vec![0, 1, 5, 6, 7, 8, 9], "none")] {
+            let found = prove(&table(rows), read_back, &open);
+            assert_eq!(
+                (found.broken().len(), found.of("unanswered(2..5)").1),
+                (0, said),
+                "{read_back}: {found:?}"
+            );
+        }
+        let part = prove(&table([0, 1, 3, 5, 6, 7, 8, 9]), read_back, &open);
+        assert_eq!(part.of("unanswered").1, "other rows", "{read_back}");
+    }
+    // Of one that was not kept nothing can be said.
+    let unknown = prove(&table(0..ROWS), "rows", &Unanswered { of_files: None, ..open });
+    assert_eq!((unknown.of("unanswered").1, unknown.broken()), ("1 inserts", vec!["unanswered"]));
+}
+
+#[test]
+fn some_series_are_read_back_and_nothing_is_summed_of_them() {
+    let mut plan = (*plan(false)).clone();
+    let RowSource::Generated { series, .. } = &mut plan.tables[0].source else { unreachable!() };
+    *series = 5;
+    let plan = Arc::new(plan);
+    let held = |rows: &[u64]| Held { plan: plan.clone(), ..table(rows.iter().copied()) };
+    let prove = |held: &Held, items: serde_json::Value, open: &[Unanswered]| {
+        let proof = serde_json::json!({"table": 0, "first_row": 0, "rows": ROWS, "screen": "", "read_back": "rows",
+            "items": items, "series": {"first": 1, "count": 2}});
+        let proof: ProofPlan = serde_json::from_value(proof).expect("a proof");
+        let of = FromSessions { unanswered: open, ..FromSessions::default() };
+        super::prove(&held.plan, held, &proof, of, &mut Expectations::default(), 1).map(Proven)
+    };
+    let none = || serde_json::json!([]);
+    let whole = prove(&held(&[1, 2, 6, 7]), none(), &[]).expect("it answers");
+    assert_eq!((whole.items(), whole.broken().len()), (vec!["read_back(series 1..3)"], 0));
+    let lost = prove(&held(&[1, 2, 7]), none(), &[]).expect("it answers");
+    assert!(lost.of("difference").0.starts_with("1 rows missing, first row 6: "), "{lost:?}");
+    let summed = prove(&held(&[1, 2, 6, 7]), serde_json::json!([{"kind": "rows"}]), &[]);
+    assert!(summed
+        .expect_err("a plan that is none")
+        .to_string()
+        .contains("the checksum query is of the whole"));
+    // Beside an insert without an answer its rows may be missing, no other may, and none may be foreign.
+    let open = || [Unanswered { first_row: 6, rows: 1, of_files: None }];
+    for (rows, holds) in
+        [(&[1, 2, 6, 7][..], true), (&[1, 2, 7], true), (&[1, 6, 7], false), (&[1, 2, 6, 7, 7], false)]
+    {
+        let found = prove(&held(rows), none(), &open()).expect("it answers");
+        assert_eq!(
+            (found.items(), found.broken().is_empty()),
+            (vec!["difference"], holds),
+            "{rows:?}: {found:?}"
+        );
+    }
 }
