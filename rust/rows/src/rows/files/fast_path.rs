@@ -110,11 +110,13 @@ impl FastPath {
     /// plain or not there as a whole. crlf: as for `split`.
     pub fn take(&mut self, bytes: &[u8], crlf: bool, room: &Room, out: &mut Columns) -> Taken {
         let mut taken = Taken { records: 0, bytes: 0 };
+        // Apart from what remembers the last day, so that no value copies its cell.
+        let cells = std::mem::take(&mut self.cells);
         while taken.records < room.rows && taken.bytes < room.bytes {
             if self.comment != 0 && bytes[taken.bytes] == self.comment {
                 break;
             }
-            let end = self.record(bytes, taken.bytes, crlf, out);
+            let end = self.record(&cells, bytes, taken.bytes, crlf, out);
             match end.filter(|end| end - taken.bytes <= room.record_bytes) {
                 Some(end) => {
                     out.rows += 1;
@@ -127,22 +129,25 @@ impl FastPath {
                 }
             }
         }
+        self.cells = cells;
         taken
     }
 
     /// Where the record after that at `at` begins; `None`, with parts of it perhaps in `out`, when it is not plain.
     #[inline]
-    fn record(&mut self, bytes: &[u8], mut at: usize, crlf: bool, out: &mut Columns) -> Option<usize> {
-        let last = self.cells.len().checked_sub(1)?;
-        for k in 0..=last {
-            let cell = &self.cells[k];
+    fn record(
+        &mut self,
+        cells: &[Cell],
+        bytes: &[u8],
+        mut at: usize,
+        crlf: bool,
+        out: &mut Columns,
+    ) -> Option<usize> {
+        let last = cells.len().checked_sub(1)?;
+        for (k, cell) in cells.iter().enumerate() {
             let end = match cell.column {
                 None => self.text(bytes, at, crlf)?.next,
-                Some(column) => {
-                    let (ty, required, limits, iso) = (cell.ty, cell.required, cell.limits, cell.iso);
-                    let row = out.rows;
-                    self.value(bytes, at, crlf, ty, required, limits, iso, row, &mut out.columns[column])?
-                }
+                Some(column) => self.value(bytes, at, crlf, cell, out.rows, &mut out.columns[column])?,
             };
             if k < last {
                 if bytes[end] != self.delimiter {
@@ -162,21 +167,22 @@ impl FastPath {
 
     /// Stores the value at `at`; where it ends.
     #[inline(always)]
-    #[allow(clippy::too_many_arguments)] // one call, in the innermost loop
     fn value(
         &mut self,
         bytes: &[u8],
         at: usize,
         crlf: bool,
-        ty: LogicalType,
-        required: bool,
-        limits: Option<Limits>,
-        iso: bool,
+        cell: &Cell,
         row: usize,
         column: &mut Column,
     ) -> Option<usize> {
+        let ty = cell.ty;
         let end = match (&mut column.values, ty) {
-            (Values::I64(_), LogicalType::TimeMs | LogicalType::TimeUs) if iso && !is_date(bytes, at) => None,
+            (Values::I64(_), LogicalType::TimeMs | LogicalType::TimeUs)
+                if cell.iso && !is_date(bytes, at) =>
+            {
+                None
+            }
             (Values::I64(v), LogicalType::I64) => put(v, integer(bytes, at)),
             (Values::I64(v), LogicalType::U64) => put(v, integer(bytes, at).filter(|(n, _)| *n >= 0)),
             (Values::I64(v), LogicalType::TimeMs) => put(v, time(bytes, at, 3, &mut self.day)),
@@ -195,7 +201,7 @@ impl FastPath {
             (Values::Text(v), _) if self.null_end(bytes, at, crlf).is_none() => {
                 let Text { start, end, next } = self.text(bytes, at, crlf)?;
                 let text = &bytes[start..end];
-                match (ty, limits.and_then(|limits| limits.number)) {
+                match (ty, cell.limits.as_ref().and_then(|limits| limits.number)) {
                     (LogicalType::Text, None) => v.push(text),
                     // By the full parser's own functions.
                     (LogicalType::Text, Some(spelling)) => parse::push_number(v, text, spelling).ok()?,
@@ -206,12 +212,12 @@ impl FastPath {
             _ => None,
         };
         if end.is_some() {
-            limit::checked(column, limits.as_ref()).ok()?;
+            limit::checked(column, cell.limits.as_ref()).ok()?;
             column.mark_present();
             return end;
         }
         let end = self.null_end(bytes, at, crlf)?;
-        push_null(column, row, required).ok()?;
+        push_null(column, row, cell.required).ok()?;
         Some(end)
     }
 
