@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from inrush.errors import UsageError
 from inrush.plan.plan import plan_study
-from inrush.study.chosen import choose_columns, lines
+from inrush.study.chosen import choose_columns
+from inrush.study.column_lines import lines
 from inrush.study.new import batches_of, write_new
 from inrush.study.reading import load_study
 from inrush.study.said import TextSaid

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
-from inrush.study.chosen import choose_columns, lines
+from inrush.study.chosen import choose_columns
+from inrush.study.column_lines import lines
 from inrush.study.new import write_new
 from inrush.study.said import TextSaid
 from inrush.study.sniff import look_at, sniff

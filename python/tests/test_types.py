@@ -16,7 +16,8 @@ from inrush.commands.dates import with_dates
 from inrush.errors import UsageError
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
-from inrush.study.chosen import Asked, DatesUndecided, choose_columns, lines, read_dates, refuse_undecided
+from inrush.study.chosen import Asked, DatesUndecided, choose_columns, read_dates, refuse_undecided
+from inrush.study.column_lines import lines
 from inrush.study.new import write_new
 from inrush.study.reading import load_study
 from inrush.study.sniff import sniff

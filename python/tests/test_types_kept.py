@@ -13,7 +13,8 @@ import pytest
 
 from inrush.load.call import Call
 from inrush.load.run import Loaded, load
-from inrush.study.chosen import Asked, choose_columns, lines
+from inrush.study.chosen import Asked, choose_columns
+from inrush.study.column_lines import lines
 from inrush.study.sniff import sniff
 
 

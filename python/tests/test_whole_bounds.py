@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from inrush.study.chosen import choose_columns, lines
+from inrush.study.chosen import choose_columns
+from inrush.study.column_lines import lines
 from inrush.study.sniff import sniff
 
 

@@ -23,9 +23,9 @@ from inrush.study.chosen import (
     choose_columns,
     forms,
     forms_in_table,
-    lines,
     refuse_undecided,
 )
+from inrush.study.column_lines import lines
 from inrush.study.files import arrow_stream
 from inrush.study.formats import JSON_LINES, TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names

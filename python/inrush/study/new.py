@@ -9,7 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from inrush.errors import UsageError
-from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, lines, refuse_undecided
+from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, refuse_undecided
+from inrush.study.column_lines import lines
 from inrush.study.epoch import epoch_of
 from inrush.study.formats import NAMED_FORMATS, TEXT_FORMATS
 from inrush.study.found import Sniffed

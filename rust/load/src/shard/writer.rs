@@ -146,35 +146,6 @@ impl Writer<'_> {
         }
     }
 
-    /// Leaves chunks with rows that the server refuses out of `todo`, and gives these rows. `None`: it is to be tried again.
-    fn leave_refused(
-        &mut self,
-        todo: &mut Vec<&Part>,
-        why: &str,
-        until: Instant,
-        event_sender: &EventSender,
-    ) -> Result<Option<Refused>, Error> {
-        match self.refused_of(todo, why, event_sender) {
-            Ok(mut refused) => {
-                // What another load server stored meanwhile refuses the same rows.
-                let lines = self.shard.lines()?;
-                refused.retain(|chunk, _| !lines.contains_key(chunk));
-                todo.retain(|part| !refused.contains_key(&chunk_of(part)));
-                Ok(Some(refused))
-            }
-            Err(Missed::Never(e)) => Err(e),
-            Err(Missed::Refused(why)) => Err(self.refused(&why, todo)),
-            // Nothing of it was to be committed: it is tried again from the start.
-            Err(Missed::Again(why) | Missed::Unanswered(why)) if Instant::now() >= until => {
-                Err(self.gave_up(&why))
-            }
-            Err(Missed::Again(_) | Missed::Unanswered(_)) => {
-                self.session = None;
-                Ok(None)
-            }
-        }
-    }
-
     /// `leave_stored` as soon as the ledger can be asked, after a pause that grows, and not beyond `until`.
     fn leave_stored_later(
         &mut self,

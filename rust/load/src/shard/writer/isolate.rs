@@ -1,5 +1,7 @@
 //! The rows of a chunk that a server refuses, each for itself: found by halving, in a transaction that is not committed.
 
+use std::time::Instant;
+
 use super::{chunk_of, is_of_a_row, Missed, Refused, Writer};
 use crate::shard::Part;
 use crate::EventSender;
@@ -18,10 +20,39 @@ enum Undo {
 }
 
 impl Writer<'_> {
+    /// Leaves chunks with rows that the server refuses out of `todo`, and gives these rows. `None`: it is to be tried again.
+    pub(super) fn leave_refused(
+        &mut self,
+        todo: &mut Vec<&Part>,
+        why: &str,
+        until: Instant,
+        event_sender: &EventSender,
+    ) -> Result<Option<Refused>, Error> {
+        match self.refused_of(todo, why, event_sender) {
+            Ok(mut refused) => {
+                // What another load server stored meanwhile refuses the same rows.
+                let lines = self.shard.lines()?;
+                refused.retain(|chunk, _| !lines.contains_key(chunk));
+                todo.retain(|part| !refused.contains_key(&chunk_of(part)));
+                Ok(Some(refused))
+            }
+            Err(Missed::Never(e)) => Err(e),
+            Err(Missed::Refused(why)) => Err(self.refused(&why, todo)),
+            // Nothing of it was to be committed: it is tried again from the start.
+            Err(Missed::Again(why) | Missed::Unanswered(why)) if Instant::now() >= until => {
+                Err(self.gave_up(&why))
+            }
+            Err(Missed::Again(_) | Missed::Unanswered(_)) => {
+                self.session = None;
+                Ok(None)
+            }
+        }
+    }
+
     /// The refused rows of these parts. why: the server's words for all of them.
     ///
     /// `Refused` where no row is refused for itself, the plan does not want to know which, or the engine has no transactions.
-    pub(super) fn refused_of(
+    fn refused_of(
         &mut self,
         todo: &[&Part],
         why: &str,
