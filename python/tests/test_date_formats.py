@@ -7,8 +7,10 @@ import re
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inrush.errors import UsageError
@@ -48,6 +50,8 @@ def instants(engine: str, folder: Path) -> dict[int, datetime]:
         (["%H:%M"], "has no year"),
         (["seen=%d.%m.%Q"], "%Q is no sign"),
         (["dd.mm.yyyy"], "has no year"),
+        (["%Y-%m-%d%z"], "%z needs %H or %I"),
+        (["\udcff%F"], "is not UTF-8"),
         (["%F", "%D"], "all columns had %F before"),
         (["a=%F", "a=%D"], "a had %F before"),
         (["nothing=%F"], "--date-format nothing=…: there is no such column; there are n, seen"),
@@ -149,6 +153,83 @@ def test_a_time_that_names_no_zone_is_the_instant_at_which_clocks_there_showed_i
     assert {int(n): int(ms) for n, ms in rows} == {
         n: round(at.timestamp() * 1000) for n, at in expected.items()
     }
+
+
+@pytest.mark.parametrize(
+    "zone", ["Africa/Freetown", *random.Random(11).sample(sorted(available_timezones()), 8)]
+)
+def test_no_change_of_a_zone_is_missed(zone: str) -> None:
+    """Some zones have two changes within a week."""
+    of, known = ZoneInfo(zone), changes(zone)
+    first, last = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (1840, 2040))
+    place = 0
+    for at in range(first, last, 43_200):
+        while place + 1 < len(known) and known[place + 1][0] <= at:
+            place += 1
+        ahead = datetime.fromtimestamp(at, of).utcoffset()
+        assert ahead is not None and known[place][1] == ahead.total_seconds(), datetime.fromtimestamp(at, UTC)
+
+
+def test_a_zone_is_of_every_column_of_times_also_where_no_row_that_was_looked_at_has_one(
+    tmp_path: Path,
+) -> None:
+    lines = [
+        "n,seen",
+        *(f"{n}," for n in range(3_000)),
+        "3000,2026-07-01 12:00:00",
+        "3001,1782907200000",
+        "3002,2026-07-01",
+    ]
+    done_by("sqlite", tmp_path, "CREATE TABLE t (n INTEGER, seen INTEGER MILLISECONDS)")
+    done = loaded("sqlite", tmp_path, file_of(tmp_path, *lines), timezone="Asia/Tokyo", chunk_rows=1_000)
+    assert (done.verdict, done.rejected) == ("proven", 0), done.why
+    noon = datetime(2026, 7, 1, 12, tzinfo=UTC)
+    assert instants("sqlite", tmp_path) == {
+        3000: noon - timedelta(hours=9),
+        3001: noon,
+        3002: datetime(2026, 7, 1, tzinfo=UTC),
+    }
+
+
+def test_a_day_by_a_format_is_of_no_zone(tmp_path: Path) -> None:
+    file = file_of(tmp_path, "n,seen", "1,31.01.2026", "2,01.02.2026")
+    loaded("sqlite", tmp_path, file, create=True, date_formats=("%d.%m.%Y",), timezone="America/Sao_Paulo")
+    assert instants("sqlite", tmp_path)[1] == datetime(2026, 1, 31, tzinfo=UTC)
+
+
+def test_both_options_are_refused_for_parquet(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"n": [1], "seen": [20260131]}), file)
+    with pytest.raises(UsageError, match="--date-format: is of texts, and these files are Parquet"):
+        loaded("duckdb", tmp_path, file, create=True, date_formats=("seen=%Y%m%d",))
+    with pytest.raises(UsageError, match="is Parquet, and --timezone is of texts"):
+        loaded("duckdb", tmp_path, file, create=True, timezone="Asia/Tokyo")
+
+
+@pytest.mark.parametrize(
+    ("types", "words", "why"),
+    [
+        ("", {"date_formats": ("%d.%m.%Y %H:%M",)}, "no column has texts of which the first is written so"),
+        (
+            "",
+            {"date_formats": ("seen=%d.%m.%Y",), "types": {"seen": "text"}},
+            "--type seen=text: --date-format reads",
+        ),
+        (
+            "n INTEGER, seen VARCHAR",
+            {"date_formats": ("seen=%d.%m.%Y",)},
+            "column seen of table t is no time",
+        ),
+        ("n INTEGER, seen VARCHAR", {"date_formats": ("%d.%m.%Y",)}, "no column of times of table t"),
+    ],
+)
+def test_a_format_that_is_for_no_column_is_refused(
+    types: str, words: dict[str, Any], why: str, tmp_path: Path
+) -> None:
+    if types:
+        done_by("duckdb", tmp_path, f"CREATE TABLE t ({types})")
+    with pytest.raises(UsageError, match=why):
+        loaded("duckdb", tmp_path, file_of(tmp_path, "n,seen", "1,31.01.2026"), create=not types, **words)
 
 
 def test_a_time_with_a_zone_of_its_own_keeps_it(tmp_path: Path) -> None:

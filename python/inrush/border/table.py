@@ -146,7 +146,7 @@ class FileRows(TypedDict):
     limits: NotRequired[Mapping[str, Limits]]
     #: Column of times -> iso, dmy, mdy, or a pattern such as `%d.%m.%y %H:%M`.
     times: NotRequired[Mapping[str, str]]
-    #: Of those of these times that name none: since when (s since 1970) clocks are so many seconds ahead of UTC.
+    #: Of times that name none: since when (s since 1970) clocks are so many seconds ahead of UTC.
     zone: NotRequired[Sequence[tuple[int, int]]]
     #: Columns of texts with values that are bytes in the files.
     bytes: NotRequired[Sequence[str]]

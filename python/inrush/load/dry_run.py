@@ -28,6 +28,7 @@ from inrush.load.input import (
     looked_at,
     open_inputs,
     refuse_unknown_numbers,
+    refuse_zone_of_parquet,
     table_of,
     times_of,
     type_lines,
@@ -71,6 +72,7 @@ def dry_run(call: Call, note: Callable[[str], None]) -> Outlook:
     with tempfile.TemporaryDirectory(prefix="inrush-dry-run-") as spool:
         said = read_said(call.header, call.columns, call.format, call.written)
         inputs = open_inputs(names, Path(spool), SAMPLE_ROWS, said, encoding=call.encoding)
+        refuse_zone_of_parquet(inputs, call.timezone)
         try:
             return outlook(call, inputs, Path(spool), note)
         except _core.CoreFailure as failure:

@@ -23,6 +23,7 @@ from inrush.study.chosen import (
     choose_columns,
     forms,
     forms_in_table,
+    is_pattern,
     refuse_undecided,
 )
 from inrush.study.column_lines import lines
@@ -113,6 +114,12 @@ def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input |
         return Input(name, str(path), sniff(path, sample_rows, said), stamp)
     except Empty as why:
         return Vacant(name, str(path), stamp, why)
+
+
+def refuse_zone_of_parquet(inputs: Sequence[Input], timezone: str) -> None:
+    """Raises UsageError for a zone of times that name none, where files are Parquet, whose times are what their types say."""
+    if timezone and inputs[0].sniffed.format not in TEXT_FORMATS:
+        raise UsageError(f"{inputs[0].shown}: is Parquet, and --timezone is of texts; leave it out")
 
 
 def _refuse_other_kinds(inputs: Sequence[Input], said: TextSaid) -> None:
@@ -241,7 +248,17 @@ def times_of(
         refuse_undecided(columns, names)
         return forms(columns)
     times = {c.name for c in table.columns if c.type in ("time_ms", "time_us", "date")}
-    return forms_in_table([c for c in columns if c.name in times], asked, names)
+    if other := sorted({name for name in asked.formats if name} - times):
+        raise UsageError(
+            f"--date-format {other[0]}=…: column {other[0]} of table {table.name} is no time; leave it out"
+        )
+    found = forms_in_table([c for c in columns if c.name in times], asked, names)
+    if "" in asked.formats and not any(map(is_pattern, found.values())):
+        raise UsageError(
+            f"--date-format {asked.formats[''].text}: no column of times of table {table.name} has texts of which the first is "
+            "written so; leave it out"
+        )
+    return found
 
 
 def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:

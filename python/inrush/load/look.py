@@ -102,6 +102,8 @@ class _Moment(NamedTuple):
 
     headers: Sequence[Sequence[Header]]
     rows: Sequence[Rows]
+    #: The same without rows that were replaced or skipped by their key.
+    inside: Sequence[Rows]
     #: The sums of each shard's table; empty where they are not worth their time.
     figures: Sequence[Figures]
     counts: Sequence[int]
@@ -122,12 +124,13 @@ def _seen(ledgers: Ledgers, of: Import, table: Summed) -> _Moment:
     headers = ledgers.headers()
     loads = [*{of.load, *(h.load for h in headers[0])}]
     rows = ledgers.rows(loads)
+    inside = without_merged(ledgers, rows)
     can = proof.worth_summing(of.load, _of_all_shards(headers), summed_of(rows))
     figures = _figures(ledgers, table) if can else []
     counts = [int(found[0]) for found in figures] if can else ledgers.counts(table.name)
     lengths = [len(h) for h in headers]
     still = ledgers.rows(loads) == rows and [len(h) for h in ledgers.headers()] == lengths
-    return _Moment(headers, rows, figures, counts, still)
+    return _Moment(headers, rows, inside, figures, counts, still)
 
 
 def _are_copied(ledgers: Ledgers, loads: Sequence[str], sums: Rows) -> bool:
@@ -139,8 +142,8 @@ def _are_copied(ledgers: Ledgers, loads: Sequence[str], sums: Rows) -> bool:
 def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
     """The tables beside their ledgers, at a moment when no other import stores."""
     tables = table.proof
-    headers, rows, figures, counts, still = _moment(ledgers, of, table)
-    inside, together, can = without_merged(ledgers, rows), _of_all_shards(headers), bool(figures)
+    headers, rows, inside, figures, counts, still = _moment(ledgers, of, table)
+    together, can = _of_all_shards(headers), bool(figures)
     # As the ledger has them: another client of the same import may have begun it.
     owns = [named_of(found, own.load) or own for own, found in zip(of.headers, headers, strict=True)]
     least = [

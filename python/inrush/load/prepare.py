@@ -38,7 +38,7 @@ from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.formats import TEXT_FORMATS
 from inrush.study.said import shown_line
-from inrush.study.zones import changes
+from inrush.study.zones import changes, rules_of
 from inrush.workload import Table
 
 
@@ -175,7 +175,7 @@ def _reading_of(
     if call.truncate:
         read_so["truncate"] = True
     if zone:
-        read_so["timezone"] = zone
+        read_so["timezone"], read_so["zone_rules"] = zone, rules_of(zone)
     reading.refuse_other_places(read_so, there.as_begun)
     return read_so
 

@@ -73,7 +73,7 @@ def part_of(wanted: ends.Wanted, twin: Twin, columns: Sequence[str]) -> border.T
     table = replace(wanted.table, columns=left, identity=(), layouts={})
     planned = ends.table_plan(twin, table, wanted.target_table)
     # How texts are read is the client's alone.
-    source = ends.source_of(replace(wanted, times={}), ["-"], ends.NO_FILES, "-", 0)
+    source = ends.source_of(replace(wanted, times={}, zone=()), ["-"], ends.NO_FILES, "-", 0)
     return ends.table_document(replace(wanted, table=table), planned, source)
 
 

@@ -16,6 +16,7 @@ from inrush.load.identity import date_of
 from inrush.load.ledger import Header
 from inrush.plan.ends import TextFile, read_as
 from inrush.study.chosen import Asked, DatesUndecided, is_pattern
+from inrush.study.zones import changes, rules_of
 
 Doc = dict[str, Any]
 
@@ -120,6 +121,12 @@ def times_as_begun(
         if undecided is not None:
             raise undecided
         return dict(times)
+    general = asked.formats.get("")
+    if undecided is not None and general is not None and general.text not in noted.values():
+        raise _other_format(general.text, "any column", begun)
+    for column, wanted in asked.formats.items():
+        if column and wanted.text != noted.get(column):
+            raise _other_format(wanted.text, f"column {column}", begun)
     for column in sorted({*times, *noted}):
         order = asked.order(column)
         now = times.get(column) if undecided is None else None if order == "text" else order
@@ -134,15 +141,28 @@ def times_as_begun(
     return dict(noted)
 
 
+def _other_format(text: str, of: str, begun: Header) -> UsageError:
+    return UsageError(
+        f"--date-format: {of} would be read as {text} from here on, and import {begun.load}{date_of(begun)} was begun otherwise; "
+        "leave --date-format out, or --again loads the files anew, behind what is there"
+    )
+
+
 def zone_as_begun(asked: str, begun: Header) -> str:
     """The zone of times that name none, as the import was begun. Raises UsageError where this command asks for another one."""
     if not begun.reading:
         return asked
     was = str(begun.reading.get("timezone", ""))
-    if asked and asked != was:
+    if asked and changes(asked) != changes(was or "UTC"):
         raise UsageError(
             f"--timezone {asked}: import {begun.load}{date_of(begun)} was begun with {was or 'UTC'}, and goes on so; leave "
             "--timezone out, or --again loads the files anew, behind what is there"
+        )
+    noted = begun.reading.get("zone_rules", "")
+    if was and noted != (now := rules_of(was)):
+        raise UsageError(
+            f"--timezone {was}: import {begun.load}{date_of(begun)} was begun by other rules of this zone ({noted}) than are known here "
+            f"({now}); go on where it was begun, or --again loads the files anew, behind what is there"
         )
     return was
 

@@ -23,7 +23,7 @@ from inrush.load.databases import need_databases
 from inrush.load.discover import with_shards
 from inrush.load.each_file import COUNTS, EachFile, names_said
 from inrush.load.expand import expand
-from inrush.load.input import LOOK_ROWS, Input, open_inputs
+from inrush.load.input import LOOK_ROWS, Input, open_inputs, refuse_zone_of_parquet
 from inrush.load.look import begun_of
 from inrush.load.merge import drop_stages
 from inrush.load.preflight import call_problems
@@ -109,7 +109,9 @@ def load_from(
         said = read_said(call.header, call.columns, call.format, call.written)
         with times.part("sampling_s"):
             rows = SAMPLE_ROWS if call.create else LOOK_ROWS
-            return open_inputs(names, spool, rows, said, encoding=call.encoding)
+            inputs = open_inputs(names, spool, rows, said, encoding=call.encoding)
+            refuse_zone_of_parquet(inputs, call.timezone)
+            return inputs
 
     shards: Shards | RemoteShards
     if call.server:

@@ -177,8 +177,8 @@ def source_of(
     }
     if wanted.times:
         row_source["times"] = dict(wanted.times)
-        if wanted.zone:
-            row_source["zone"] = list(wanted.zone)
+    if wanted.zone:
+        row_source["zone"] = list(wanted.zone)
     if of_bytes := [c.name for c in wanted.table.columns if c.type == "bytes"]:
         row_source["bytes"] = of_bytes
     return row_source
@@ -274,7 +274,7 @@ def shard_plan(wanted: Wanted, planned: TablePlan, insert: OpPlan, target: borde
         "epoch_ns": 0,
         "target": target,
         # How texts are read is the client's alone.
-        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}), ["-"], NO_FILES, "-", 0))],
+        "tables": [table_document(wanted, planned, source_of(replace(wanted, times={}, zone=()), ["-"], NO_FILES, "-", 0))],
         "operations": [
             {"name": "insert", "kind": "insert", "table": 0, "text": insert.text, "method": insert.method, "params": []}
         ],

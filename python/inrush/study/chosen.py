@@ -9,6 +9,7 @@ from datetime import datetime, timezone
 
 from inrush.errors import UsageError
 from inrush.study.date_formats import DateFormat
+from inrush.study.formats import TEXT_FORMATS
 from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.value_types import (
     NEAR_YEARS,
@@ -130,9 +131,17 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
             raise UsageError(
                 f"--{option} {unknown[0]}=…: there is no such column; there are {', '.join(names)}"
             )
+    if asked.formats and files[0].format not in TEXT_FORMATS:
+        raise UsageError("--date-format: is of texts, and these files are Parquet; leave it out")
     same_in_all = zip(*(s.columns for s in files), strict=True)
-    chosen = (chosen_column(same, asked, complete) for same in same_in_all)
-    return [as_asked(with_format(column, asked), asked) for column in chosen]
+    chosen = [chosen_column(same, asked, complete) for same in same_in_all]
+    formed = [with_format(column, asked) for column in chosen]
+    if "" in asked.formats and not any(is_pattern(column.form) for column in formed):
+        raise UsageError(
+            f"--date-format {asked.formats[''].text}: no column has texts of which the first is written so; name a column, "
+            "as in COLUMN=FORMAT, or leave it out"
+        )
+    return [as_asked(column, asked) for column in formed]
 
 
 def with_format(column: Chosen, asked: Asked) -> Chosen:
@@ -150,8 +159,16 @@ def as_asked(column: Chosen, asked: Asked) -> Chosen:
     if kind is None:
         return column
     if kind not in LOGICAL_TYPES:
+        if is_pattern(column.form):
+            raise UsageError(
+                f"--type {column.name}={kind}: goes in as text, and --date-format reads column {column.name} as times; leave one out"
+            )
         return replace(column, type="text", form=None, choice=None, declared=kind)
     is_time = kind in ("date", "time_ms", "time_us")
+    if not is_time and is_pattern(column.form):
+        raise UsageError(
+            f"--type {column.name}={kind}: --date-format reads column {column.name} as times; leave one out"
+        )
     undecided = column.choice if is_time and column.choice is not None and column.choice.undecided else None
     return replace(column, type=kind, form=column.form if is_time else None, choice=undecided)
 

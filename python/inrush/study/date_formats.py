@@ -36,5 +36,8 @@ def read_formats(words: Sequence[str]) -> dict[str, DateFormat]:
         try:
             found[column] = DateFormat(text, _core.date_format(text, [])[0])
         except _core.CoreFailure as failure:
-            raise UsageError(f"--date-format {word}: {failure.args[1]}") from None
+            why = str(failure.args[1]).removeprefix("plan: ")
+            raise UsageError(f"--date-format {word}: {why}") from None
+        except UnicodeEncodeError:
+            raise UsageError(f"--date-format {word!r}: is not UTF-8") from None
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
-from inrush.study.chosen import Chosen
+from inrush.study.chosen import Chosen, is_pattern
 from inrush.study.found import Found, Sniffed
 from inrush.study.value_types import ORDERS
 
@@ -30,6 +30,8 @@ def epoch_of(files: Sequence[Sniffed], columns: Sequence[Chosen]) -> tuple[str, 
         return DEFAULT, "no column has times"
     name, form = columns[at].name, columns[at].form
     least_s = min((s for file in files for s in seconds_of(file.columns[at], form)), default=None)
+    if is_pattern(form):
+        return DEFAULT, f"the times in column {name} are read by a format, and were not looked at"
     if least_s is None:
         return DEFAULT, f"column {name} has no time in the rows that were looked at"
     least = START + timedelta(seconds=least_s)

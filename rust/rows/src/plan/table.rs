@@ -93,7 +93,7 @@ pub enum RowSource {
         /// Column of times or dates -> the one form that its texts have. Without: ISO's, or units since 1970.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         times: BTreeMap<String, TimeForm>,
-        /// The zone of those of these times that name none: since when (s since 1970, rising) its clocks are so many seconds
+        /// The zone of times that name none: since when (s since 1970, rising) its clocks are so many seconds
         /// ahead of UTC. Empty: UTC.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         zone: Vec<(i64, i64)>,

@@ -246,5 +246,9 @@ fn times_of(
     let wrong = |why: String| Error::Plan(format!("table {}: source.times: {why}", table.name));
     let zone = if zone.is_empty() { None } else { Some(Arc::new(Zone::new(zone).map_err(wrong)?)) };
     let reader = |form| TimeReader::new(form, zone.as_ref()).map_err(wrong);
-    table.columns.iter().map(|c| times.get(&c.name).map(reader).transpose()).collect()
+    let of = |c: &ColumnPlan| match times.get(&c.name) {
+        Some(form) => reader(form).map(Some),
+        None => Ok(zone.as_ref().filter(|_| c.ty.is_time()).map(TimeReader::of_zone)),
+    };
+    table.columns.iter().map(of).collect()
 }

@@ -21,6 +21,8 @@ pub struct TimeReader {
 
 #[derive(Debug, Clone)]
 enum Form {
+    /// ISO's, or units since 1970.
+    Any,
     Iso,
     Turned(Order),
     Pattern(Pattern),
@@ -33,6 +35,11 @@ enum Order {
 }
 
 impl TimeReader {
+    /// Of a column whose times may be in ISO's form or units since 1970; they are of this zone where they name none.
+    pub fn of_zone(zone: &Arc<Zone>) -> TimeReader {
+        TimeReader { form: Form::Any, zone: Some(zone.clone()) }
+    }
+
     /// Errors say what is wrong with a pattern.
     pub fn new(form: &TimeForm, zone: Option<&Arc<Zone>>) -> Result<TimeReader, String> {
         let form = match form {
@@ -56,14 +63,11 @@ impl TimeReader {
     pub fn push(&self, column: &mut Column, text: &[u8]) -> Result<(), Reason> {
         let wrong = if column.ty.is_time() { Reason::NotTime } else { Reason::NotOf(column.ty) };
         let (text, mut made) = (text.trim_ascii(), [0u8; LONGEST_BYTES]);
+        let digits = text.strip_prefix(b"-").unwrap_or(text);
         let iso = match &self.form {
-            Form::Iso => {
-                let digits = text.strip_prefix(b"-").unwrap_or(text);
-                if digits.iter().all(u8::is_ascii_digit) {
-                    return Err(wrong);
-                }
-                text
-            }
+            Form::Any if digits.iter().all(u8::is_ascii_digit) => return push(column, text),
+            Form::Iso if digits.iter().all(u8::is_ascii_digit) => return Err(wrong),
+            Form::Any | Form::Iso => text,
             Form::Turned(order) => turned(text, *order, &mut made).ok_or(wrong)?,
             Form::Pattern(pattern) => {
                 let length = pattern.iso(text, &mut made).ok_or(wrong)?;
@@ -72,15 +76,16 @@ impl TimeReader {
         };
         push(column, iso)?;
         match &self.zone {
-            Some(zone) if !names_zone(iso) => in_zone(column, zone),
+            Some(zone) if has_clock_alone(iso) => in_zone(column, zone),
             _ => Ok(()),
         }
     }
 }
 
-/// Whether something stands behind the clock of a time in ISO's form.
-fn names_zone(iso: &[u8]) -> bool {
-    iso.get("2026-01-31".len()..).is_some_and(|clock| clock.iter().any(|b| b"+-zZU".contains(b)))
+/// Whether a time in ISO's form has a time of day, and names no zone behind it. A day alone is of no zone.
+fn has_clock_alone(iso: &[u8]) -> bool {
+    iso.get("2026-01-31".len()..)
+        .is_some_and(|clock| !clock.is_empty() && !clock.iter().any(|b| b"+-zZU".contains(b)))
 }
 
 /// The last time of a column, which clocks of a zone show, as its instant. On an error it is gone.
@@ -230,9 +235,16 @@ mod tests {
         assert_eq!(read(TimeForm::Iso, "2026-01-03 13:00"), Ok(Value::TimeUs(1_767_441_600_000_000)));
         assert_eq!(
             read(TimeForm::Dmy, "3/1/2026"),
-            Ok(Value::TimeUs(1_767_391_200_000_000)),
-            "midnight there"
+            Ok(Value::TimeUs(1_767_398_400_000_000)),
+            "a day is of no zone"
         );
+        let any = |text: &str| {
+            let mut column = Column::new("c", LogicalType::TimeUs);
+            TimeReader::of_zone(&zone).push(&mut column, text.as_bytes()).map(|()| column.value(0))
+        };
+        assert_eq!(any("1767434400000000"), ten, "units since 1970 are of no zone");
+        assert_eq!(any("2026-01-03 13:00"), Ok(Value::TimeUs(1_767_441_600_000_000)));
+        assert_eq!(any("3/1/2026"), Err(Reason::NotTime));
         assert_eq!(read(TimeForm::Iso, "2026-01-03 11:30"), Err(Reason::LocalTimeTwice));
     }
 }

@@ -51,6 +51,21 @@ enum Part {
     Byte(u8),
 }
 
+impl Part {
+    fn is_number(&self) -> bool {
+        !matches!(
+            self,
+            Part::MonthName
+                | Part::HalfOfDay
+                | Part::Offset
+                | Part::Utc
+                | Part::Weekday
+                | Part::Blanks
+                | Part::Byte(_)
+        )
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pattern(Vec<Part>);
 
@@ -71,22 +86,51 @@ struct Said<'a> {
 }
 
 impl Pattern {
-    /// Errors say what is wrong with the pattern.
+    /// Errors say what is wrong with the pattern: nothing that it reads may be left out of the time.
     pub fn new(text: &str) -> Result<Pattern, String> {
         let mut parts = Vec::new();
         parts_of(text, &mut parts)?;
-        let has = |part: Part| parts.contains(&part);
-        let day = (has(Part::Month) || has(Part::MonthName)) && has(Part::Day) || has(Part::DayOfYear);
-        if !(day && (has(Part::Year) || has(Part::YearOfCentury))) {
+        let count = |of: &[Part]| parts.iter().filter(|part| of.contains(part)).count();
+        let (year, month) =
+            (count(&[Part::Year, Part::YearOfCentury]), count(&[Part::Month, Part::MonthName]));
+        let (day, day_of_year) = (count(&[Part::Day]), count(&[Part::DayOfYear]));
+        if year == 0 || (day_of_year == 0 && (month == 0 || day == 0)) {
             return Err(format!("{text:?} has no year, month and day (%Y or %y, %m or %b, %d; or %j)"));
         }
-        if has(Part::HourOfHalf) != has(Part::HalfOfDay) {
+        let hour = count(&[Part::Hour, Part::HourOfHalf]);
+        let once = [
+            year,
+            month.max(day_of_year),
+            day.max(day_of_year),
+            hour,
+            count(&[Part::Minute]),
+            count(&[Part::Second]),
+            count(&[Part::Fraction]),
+            count(&[Part::HalfOfDay]),
+            count(&[Part::Offset, Part::Utc]),
+        ];
+        if once.iter().any(|n| *n > 1) || (day_of_year > 0 && month + day > 0) {
+            return Err(format!("{text:?} says a part of the time twice"));
+        }
+        if count(&[Part::HourOfHalf]) != count(&[Part::HalfOfDay]) {
             return Err(format!("{text:?}: %I and %p go together"));
+        }
+        for (part, sign, of, needs) in [
+            (Part::Minute, "%M", hour, "%H or %I"),
+            (Part::Second, "%S", count(&[Part::Minute]), "%M"),
+            (Part::Fraction, "%f", count(&[Part::Second]), "%S"),
+            (Part::Offset, "%z", hour, "%H or %I"),
+            (Part::Utc, "%Z", hour, "%H or %I"),
+        ] {
+            if parts.contains(&part) && of == 0 {
+                return Err(format!("{text:?}: {sign} needs {needs}"));
+            }
         }
         Ok(Pattern(parts))
     }
 
-    fn has_clock(&self) -> bool {
+    /// Whether a time of day is a part of it.
+    pub fn has_clock(&self) -> bool {
         self.0.iter().any(|part| matches!(part, Part::Hour | Part::HourOfHalf))
     }
 
@@ -136,21 +180,25 @@ impl Pattern {
 
     fn read<'a>(&self, text: &'a [u8]) -> Option<Said<'a>> {
         let (mut said, mut rest) = (Said::default(), text);
-        for part in &self.0 {
+        for (at, part) in self.0.iter().enumerate() {
+            // Beside another number the digits of this one have to be all there: nothing else ends it.
+            let is_number = |at: Option<usize>| at.and_then(|at| self.0.get(at)).is_some_and(Part::is_number);
+            let beside = is_number(at.checked_sub(1)) || is_number(Some(at + 1));
+            let (two, three) = if beside { (2..=2, 3..=3) } else { (1..=2, 1..=3) };
             match part {
                 Part::Year => said.year = number(&mut rest, 4..=4)?,
                 Part::YearOfCentury => {
                     let year = number(&mut rest, 2..=2)?;
                     said.year = year + if year < 69 { 2000 } else { 1900 };
                 }
-                Part::Month => said.month = number(&mut rest, 1..=2)?,
+                Part::Month => said.month = number(&mut rest, two)?,
                 Part::MonthName => said.month = name(&mut rest, &MONTHS)? as i64 + 1,
-                Part::Day => said.day = number(&mut rest, 1..=2)?,
-                Part::DayOfYear => said.day_of_year = Some(number(&mut rest, 1..=3).filter(|n| *n > 0)?),
-                Part::Hour | Part::HourOfHalf => said.hour = number(&mut rest, 1..=2)?,
+                Part::Day => said.day = number(&mut rest, two)?,
+                Part::DayOfYear => said.day_of_year = Some(number(&mut rest, three).filter(|n| *n > 0)?),
+                Part::Hour | Part::HourOfHalf => said.hour = number(&mut rest, two)?,
                 Part::HalfOfDay => said.is_afternoon = Some(name(&mut rest, &["am", "pm"])? == 1),
-                Part::Minute => said.minute = number(&mut rest, 1..=2)?,
-                Part::Second => said.second = number(&mut rest, 1..=2)?,
+                Part::Minute => said.minute = number(&mut rest, two)?,
+                Part::Second => said.second = number(&mut rest, two)?,
                 Part::Fraction => said.fraction = digits(&mut rest, 1..=FRACTION_DIGITS)?,
                 Part::Offset => said.offset = Some(offset(&mut rest)?),
                 Part::Utc => {
@@ -204,7 +252,8 @@ fn parts_of(text: &str, parts: &mut Vec<Part>) -> Result<(), String> {
                     continue;
                 }
                 other => {
-                    let sign = other.map_or(String::new(), |b| char::from(b).to_string());
+                    let behind = text.len() - rest.len() - usize::from(other.is_some());
+                    let sign = text[behind..].chars().next().map_or(String::new(), String::from);
                     return Err(format!("{text:?}: %{sign} is no sign of a time; there are {SIGNS}"));
                 }
             },
@@ -323,6 +372,10 @@ mod tests {
             ("%d %b %Y", "31 Janu 2026"),
             ("%F %T %Z", "2026-01-31 10:00:00 CET"),
             ("%Y%m%d", "2026131"),
+            ("%Y%m%d", "2026111"),
+            ("%F %H%M%S", "2026-01-31 10203"),
+            ("%F %H%M", "2026-01-31 1020x"),
+            ("%Y%j", "202631"),
             ("%a %F", "Xyz 2026-01-31"),
         ] {
             assert_eq!(read(pattern, text), None, "{pattern} of {text}");
@@ -349,6 +402,17 @@ mod tests {
             ("%F %", "% is no sign"),
             ("%F %I:%M", "%I and %p go together"),
             ("%F %H %p", "%I and %p go together"),
+            ("%F%z", "%z needs %H or %I"),
+            ("%F %Z", "%Z needs %H or %I"),
+            ("%F %M:%S", "%M needs %H or %I"),
+            ("%F %H:%S", "%S needs %M"),
+            ("%F %H:%M.%f", "%f needs %S"),
+            ("%j %F", "twice"),
+            ("%F %Y", "twice"),
+            ("%F %H %I %p", "twice"),
+            ("%F %R%z %Z", "twice"),
+            ("%Y-%j %d", "twice"),
+            ("%F %é", "%é is no sign"),
         ] {
             let said = Pattern::new(pattern).expect_err(pattern);
             assert!(said.contains(why), "{pattern}: {said}");
