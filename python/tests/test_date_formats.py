@@ -191,6 +191,14 @@ def test_a_zone_is_of_every_column_of_times_also_where_no_row_that_was_looked_at
     }
 
 
+def test_a_column_of_times_may_have_no_value_in_many_rows(tmp_path: Path) -> None:
+    done_by("duckdb", tmp_path, "CREATE TABLE t (n INTEGER, seen TIMESTAMP)")
+    lines = ["n,seen", *(f"{n}," for n in range(9_999)), "9999,2026-07-01 12:00:00.250"]
+    done = loaded("duckdb", tmp_path, file_of(tmp_path, *lines), verify=True)
+    assert (done.verdict, done.rows_stored) == ("proven", 10_000), done.why
+    assert instants("duckdb", tmp_path) == {9999: datetime(2026, 7, 1, 12, 0, 0, 250_000, tzinfo=UTC)}
+
+
 def test_a_day_by_a_format_is_of_no_zone(tmp_path: Path) -> None:
     file = file_of(tmp_path, "n,seen", "1,31.01.2026", "2,01.02.2026")
     loaded("sqlite", tmp_path, file, create=True, date_formats=("%d.%m.%Y",), timezone="America/Sao_Paulo")

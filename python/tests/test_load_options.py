@@ -14,6 +14,7 @@ from inrush.load.ledger import Header
 from inrush.load.reading import PARTS, OptionEffect
 from inrush.study.chosen import Asked, DatesUndecided, read_dates
 from inrush.study.date_formats import read_formats
+from inrush.study.zones import rules_of
 
 #: One file as a load reads it.
 FILE = {"path": "a.csv", "format": "csv", "header": True, "written": {"delimiter": ";", "null": "NA"}}
@@ -78,18 +79,23 @@ def test_another_format_of_dates_or_another_zone_is_refused_with_what_it_was_and
     same = Asked(formats=read_formats(["%d.%m.%y"]))
     assert reading.times_as_begun({"day": "%d.%m.%y"}, None, same, own) == {"day": "%d.%m.%y"}
     assert reading.times_as_begun({}, DatesUndecided("which?"), Asked(), own) == {"day": "%d.%m.%y"}
-    with pytest.raises(
-        UsageError, match=r"--date-format: column day .* as %m\.%d\.%y .* with %d\.%m\.%y.*--again"
-    ):
-        reading.times_as_begun({"day": "%m.%d.%y"}, None, Asked(formats=read_formats(["%m.%d.%y"])), own)
+    # Also where another column's dates are undecided, and nothing is known of this one.
+    for times, undecided in (({"day": "%m.%d.%y"}, None), ({}, DatesUndecided("which?"))):
+        for words in (["%m.%d.%y"], ["day=%m.%d.%y"]):
+            with pytest.raises(UsageError, match=r"--date-format: .* as %m\.%d\.%y .*--again"):
+                reading.times_as_begun(times, undecided, Asked(formats=read_formats(words)), own)
     in_utc, there = begun(), begun()
-    there.reading["timezone"] = "Europe/Berlin"
+    there.reading.update(timezone="Europe/Berlin", zone_rules=rules_of("Europe/Berlin"))
+    assert reading.zone_as_begun("UTC", in_utc) == "" and reading.zone_as_begun("+00:00", in_utc) == ""
     assert [reading.zone_as_begun(zone, there) for zone in ("", "Europe/Berlin")] == ["Europe/Berlin"] * 2
     with pytest.raises(UsageError, match=r"--timezone Asia/Tokyo: .* with Europe/Berlin.*--again"):
         reading.zone_as_begun("Asia/Tokyo", there)
     with pytest.raises(UsageError, match=r"--timezone Asia/Tokyo: .* with UTC"):
         reading.zone_as_begun("Asia/Tokyo", in_utc)
     assert reading.zone_as_begun("Asia/Tokyo", reading.begun_with(there, stored=False)) == "Asia/Tokyo"
+    there.reading["zone_rules"] = "others"
+    with pytest.raises(UsageError, match="other rules of this zone"):
+        reading.zone_as_begun("", there)
 
 
 def test_of_an_import_that_has_stored_nothing_or_noted_nothing_no_order_is_known() -> None:

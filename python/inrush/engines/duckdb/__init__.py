@@ -106,6 +106,10 @@ class DuckDBLoading(Loading):
     has_days = True
     folds_names = True
 
+    def wire_of(self, column: Column, usual: str) -> str:
+        is_bare = column.declared.upper() in ("TIMESTAMP", "DATETIME", "TIMESTAMP WITHOUT TIME ZONE")
+        return "TIMESTAMP" if is_bare and column.type in ("time_ms", "time_us") else usual
+
     def methods_for(self, table: Table, methods: tuple[str, ...]) -> tuple[str, ...]:
         # Bytes travel as Arrow has them.
         is_bulk = self.has_texts(table) or any(c.type == "bytes" for c in table.columns)

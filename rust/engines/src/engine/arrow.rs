@@ -30,7 +30,7 @@ const BITS: &str = "bits";
 
 /// Arrow schema of a table. An unsigned column travels as the signed bits of one of 64, or
 /// as a wider signed one, where its wire type has no `U`; a text of wire type
-/// `BLOB` travels as bytes.
+/// `BLOB` travels as bytes, a time of wire type `TIMESTAMP` without a zone.
 pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
     let field = |c: &ColumnPlan| {
         let signed = !c.wire.is_empty() && !c.wire.to_uppercase().contains('U');
@@ -39,6 +39,9 @@ pub fn schema_of(columns: &[ColumnPlan]) -> SchemaRef {
             LogicalType::U16 if signed => DataType::Int32,
             LogicalType::U32 | LogicalType::U64 if signed => DataType::Int64,
             LogicalType::Text if c.wire == "BLOB" => DataType::Binary,
+            // A cast from one with a zone fails for a vector of NULL alone (DuckDB 2.0).
+            LogicalType::TimeMs if c.wire == "TIMESTAMP" => DataType::Timestamp(TimeUnit::Millisecond, None),
+            LogicalType::TimeUs if c.wire == "TIMESTAMP" => DataType::Timestamp(TimeUnit::Microsecond, None),
             ty => ty.arrow(),
         };
         let field = Field::new(&c.name, ty, true);
@@ -109,11 +112,11 @@ fn array_of(values: &Values, ty: &DataType, nulls: Option<NullBuffer>) -> ArrayR
             Arc::new(PrimitiveArray::<UInt32Type>::new(narrow, nulls))
         }
         (Values::I64(v), DataType::UInt64) => primitive::<UInt64Type, _>(v, nulls),
-        (Values::I64(v), DataType::Timestamp(TimeUnit::Millisecond, _)) => {
-            Arc::new(TimestampMillisecondArray::new(copied(v), nulls).with_timezone(UTC))
+        (Values::I64(v), DataType::Timestamp(TimeUnit::Millisecond, zone)) => {
+            Arc::new(TimestampMillisecondArray::new(copied(v), nulls).with_timezone_opt(zone.clone()))
         }
-        (Values::I64(v), DataType::Timestamp(_, _)) => {
-            Arc::new(TimestampMicrosecondArray::new(copied(v), nulls).with_timezone(UTC))
+        (Values::I64(v), DataType::Timestamp(_, zone)) => {
+            Arc::new(TimestampMicrosecondArray::new(copied(v), nulls).with_timezone_opt(zone.clone()))
         }
         (Values::I64(v), _) => primitive::<Int64Type, _>(v, nulls),
         (Values::F32(v), _) => primitive::<Float32Type, _>(v, nulls),
