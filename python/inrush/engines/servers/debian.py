@@ -151,7 +151,12 @@ def programs(prefix: Path) -> list[Path]:
     """Files that have a loader of their own: ELF programs in the usual folders."""
     folders = [prefix / "usr/bin", prefix / "usr/sbin", *prefix.glob("usr/lib/postgresql/*/bin")]
     files = [f for folder in folders for f in sorted(folder.iterdir()) if f.is_file() and not f.is_symlink()]
-    return [f for f in files if f.open("rb").read(4) == ELF]
+    return [f for f in files if is_program(f)]
+
+
+def is_program(file: Path) -> bool:
+    with file.open("rb") as begun:
+        return begun.read(len(ELF)) == ELF
 
 
 def repair(patchelf: str, file: Path, prefix: Path, home: Path) -> None:
