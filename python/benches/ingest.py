@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -24,10 +24,11 @@ from benches.floors import Parts
 from benches.places import url_of
 from benches.rounds import Rounds
 from inrush import _core
-from inrush.border.plan import PLAN_VERSION
+from inrush.border.plan import PLAN_VERSION, Work
 from inrush.engines import server
 from inrush.engines.base.instance import Target
 from inrush.engines.base.plans import TablePlan, Unsupported
+from inrush.plan.single_role import single_role
 from inrush.results.store import whole_batches
 from inrush.targets.deployment import Deployment, at_deployment
 from inrush.workload import Column, Operation, Table
@@ -181,16 +182,7 @@ def role(
     name: str, operation: str, work: Mapping[str, Any], sessions: int = 1, **changed: Any
 ) -> Mapping[str, Any]:
     """One closed loop until its work is done, unless `changed`."""
-    return {
-        "name": name,
-        "operations": [{"operation": operation, "weight": 1}],
-        "sessions": sessions,
-        "depth": 1,
-        "schedule": {"kind": "closed", "think_ns": 0},
-        "until": {"kind": "work"},
-        "work": work,
-        **changed,
-    }
+    return {**single_role(name, operation, cast(Work, work), sessions), **changed}
 
 
 def document_of_run(
