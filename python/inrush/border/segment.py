@@ -148,6 +148,12 @@ class NotNull(TypedDict):
     column: str
 
 
+class Sum(TypedDict):
+    kind: Literal["sum"]
+    column: str
+    signed: bool
+
+
 class SumLow(TypedDict):
     kind: Literal["sum_low"]
     column: str
@@ -205,6 +211,7 @@ class SumLength(TypedDict):
 ChecksumItem: TypeAlias = (
     RowsItem
     | NotNull
+    | Sum
     | SumLow
     | SumHigh
     | SumWrapped

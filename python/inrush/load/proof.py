@@ -16,7 +16,7 @@ Figures = Sequence[int]
 
 #: Kind of a figure -> how its column was compared.
 SAID = {
-    "sum_low": "sum", "sum_high": "sum", "count_true": "count of true values", "sum_hash": "sum of hashes",
+    "sum": "sum", "sum_low": "sum", "sum_high": "sum", "count_true": "count of true values", "sum_hash": "sum of hashes",
 }  # fmt: skip
 #: Σ high·2^32 + low is within this of the files' sum, µs for each row, where a type only rounded.
 ROUNDED_US = 1_000_000
@@ -233,7 +233,7 @@ def by_column(
             columns[column] = said
         if should == has:
             continue
-        scale = {"sum_high": 2**32, "sum_low": 1}.get(item["kind"])
+        scale = {"sum_high": 2**32, "sum_low": 1, "sum": 1}.get(item["kind"])
         if column in weak and item["kind"] == "sum_hash":
             columns[column] = f"{NOT_COMPARED}: {weak[column]}"
         elif scale is None or column not in weak:

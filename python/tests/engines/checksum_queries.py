@@ -82,6 +82,8 @@ def expected(table: Table, items: Sequence[Mapping[str, Any]], rows: Sequence[Ro
         values = [r[place[item["column"]]] for r in rows if r[place[item["column"]]] is not None]
         if item["kind"] == "not_null":
             return len(values)
+        if item["kind"] == "sum":
+            return sum(_signed(v) if item["signed"] else v for v in values)
         if item["kind"] == "sum_low":
             return sum(v & 0xFFFF_FFFF for v in values)
         if item["kind"] == "sum_high":
@@ -94,6 +96,15 @@ def expected(table: Table, items: Sequence[Mapping[str, Any]], rows: Sequence[Ro
         return sum(len(v.encode()) for v in values)
 
     return [figure(item) for item in items]
+
+
+#: Engines of which one sum of whole numbers is exact; of others both halves are summed.
+EXACT_SUMS = ("postgresql", "timescaledb", "mysql", "mariadb", "duckdb")
+
+
+def sum_item(engine: str, column: str, half: str = "low") -> str:
+    """The item in which a changed bit of this half of a column's values shows."""
+    return f"sum({column})" if engine in EXACT_SUMS else f"sum_{half}({column})"
 
 
 def _signed(value: int) -> int:

@@ -12,6 +12,7 @@ fn items() -> Vec<ChecksumItem> {
     vec![
         ChecksumItem::Rows {},
         ChecksumItem::NotNull { column: "nullable".into() },
+        ChecksumItem::Sum { column: "uniform_signed".into(), signed: true },
         ChecksumItem::SumLow { column: "uniform_signed".into() },
         ChecksumItem::SumHigh { column: "uniform_signed".into(), signed: true },
         ChecksumItem::SumHigh { column: "pattern".into(), signed: false },
@@ -67,7 +68,9 @@ fn spoil(item: &ChecksumItem, columns: &mut Columns) {
             let first = column.present.iter().position(|p| *p == 1).unwrap();
             column.present[first] = 0;
         }
-        ChecksumItem::SumLow { column } | ChecksumItem::SumWrapped { column } => {
+        ChecksumItem::Sum { column, .. }
+        | ChecksumItem::SumLow { column }
+        | ChecksumItem::SumWrapped { column } => {
             integers(columns, column)[5] ^= 1;
         }
         ChecksumItem::SumHigh { column, .. } => integers(columns, column)[5] ^= 1 << 40,

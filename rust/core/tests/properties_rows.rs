@@ -111,6 +111,8 @@ proptest! {
         let items = vec![
             ChecksumItem::Rows {},
             ChecksumItem::NotNull { column: "nullable".into() },
+            ChecksumItem::Sum { column: "uniform_signed".into(), signed: true },
+            ChecksumItem::Sum { column: "pattern".into(), signed: false },
             ChecksumItem::SumLow { column: "uniform_signed".into() },
             ChecksumItem::SumHigh { column: "uniform_signed".into(), signed: true },
             ChecksumItem::SumHigh { column: "pattern".into(), signed: false },
@@ -137,6 +139,8 @@ proptest! {
         prop_assert_eq!(whole.sums(), &[
             3000,
             of("nullable", &|_| 1),
+            of("uniform_signed", &|v| int(v) as i128),
+            of("pattern", &|v| int(v) as u64 as i128),
             of("uniform_signed", &|v| (int(v) & 0xffff_ffff) as i128),
             of("uniform_signed", &|v| (int(v) >> 32) as i128),
             of("pattern", &|v| (int(v) as u64 >> 32) as i128),

@@ -335,6 +335,7 @@ fn item_name(item: &ChecksumItem) -> String {
     match item {
         ChecksumItem::Rows {} => "rows".into(),
         ChecksumItem::NotNull { column } => format!("not_null({column})"),
+        ChecksumItem::Sum { column, .. } => format!("sum({column})"),
         ChecksumItem::SumLow { column } => format!("sum_low({column})"),
         ChecksumItem::SumHigh { column, .. } => format!("sum_high({column})"),
         ChecksumItem::SumWrapped { column } => format!("sum_wrapped({column})"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from inrush.border.plan import ChecksumItem, Product, ValueHash
 from inrush.engines.base.plans import Proof, TablePlan
@@ -33,6 +33,8 @@ class ChecksumFigures(ABC):
     generator's twin does."""
 
     rows = "count(*)"
+    #: A sum of whole numbers of 64 bits is exact; else both halves are summed.
+    exact_sums: ClassVar[bool] = False
 
     def figure(self, item: Item, column: Callable[[str], Column]) -> str:
         """One item as an SQL aggregate."""
@@ -54,6 +56,8 @@ class ChecksumFigures(ABC):
             # Scaling a double by a power of two is exact, and so is the cast of a whole one.
             return self.total(self.scaled(name, 2 ** item["bits"]))
         whole = self.whole(of)
+        if kind == "sum":
+            return self.total(whole)
         return self.total(self.low(whole) if kind == "sum_low" else self.high(whole, item["signed"]))
 
     def total(self, term: str) -> str:
@@ -143,7 +147,7 @@ def proof(
     read_column: Callable[[Column], str] = lambda column: quote(column.name),
 ) -> Proof:
     """Screen and read-back. hashing, hashed, lengths: as of `checksum_items`. read_column: a column as the read-back selects it."""
-    items = checksum_items(table, unsigned_is_signed, hashing, hashed, lengths)
+    items = checksum_items(table, unsigned_is_signed, hashing, hashed, lengths, figures.exact_sums)
     return Proof(
         checksum_query=f"SELECT {', '.join(figures.figure(item, table.column) for item in items)} FROM {plan.name}",
         items=items,
@@ -157,20 +161,21 @@ def checksum_items(
     hashing: ValueHash | None = None,
     hashed: Collection[str] = HASHED_TYPES,
     lengths: Collection[str] = ("text",),
+    exact_sums: bool = False,
 ) -> tuple[ChecksumItem, ...]:
     """What engine and generator both count and sum.
 
     unsigned_is_signed: u64 is stored with its bits reinterpreted, so its upper half shifts arithmetically.
     hashing: the engine's function of `ValueHash`, for values of types in `hashed`; without one they are proven by the
     read-back alone. lengths: types whose values the engine keeps as the bytes that were sent, so that it can sum their
-    lengths.
+    lengths. exact_sums: as of `ChecksumFigures`.
     Floats from files are not summed: only generated ones are known to be k * 2**-bits. Nor are columns with NaN or an
     infinity, whose sum would be one.
     """
     items: list[ChecksumItem] = [{"kind": "rows"}]
     for column in table.columns:
         name = column.name
-        items += _counted(column, unsigned_is_signed)
+        items += _counted(column, unsigned_is_signed, exact_sums)
         if column.type in FLOAT_TYPES and column.gen is not None and not column.not_finite:
             items.append({"kind": "sum_scaled", "column": name, "bits": float_bits(column)})
         elif column.type in lengths:
@@ -186,18 +191,19 @@ def load_items(
     unsigned_is_signed: bool,
     declared: Mapping[str, str],
     loose: Collection[str] = (),
+    exact_sums: bool = False,
 ) -> tuple[ChecksumItem, ...]:
     """What client and server of a load both count and sum: figures of every column, whatever its type, and of whole rows.
 
     hashing: the engine's function of `ValueHash` in rust/rows/src/rows/value_hash.rs, for texts and floats. Lists have none, and
     are read back. declared: column -> type in the database; blanks at the end of a `char(n)` do not count. loose: columns
-    whose values the database may round, which are in no figure of rows.
+    whose values the database may round, which are in no figure of rows. exact_sums: as of `ChecksumFigures`.
     """
     items: list[ChecksumItem] = [{"kind": "rows"}]
     trimmed = []
     for column in table.columns:
         name = column.name
-        items += _counted(column, unsigned_is_signed)
+        items += _counted(column, unsigned_is_signed, exact_sums)
         if column.type in WHOLE_TYPES:
             continue
         if column.type == "bool":
@@ -226,11 +232,13 @@ def load_items(
     return tuple(items)
 
 
-def _counted(column: Column, unsigned_is_signed: bool) -> list[ChecksumItem]:
-    """The values of a column that may be NULL, and both halves of a whole number."""
+def _counted(column: Column, unsigned_is_signed: bool, exact_sums: bool) -> list[ChecksumItem]:
+    """The values of a column that may be NULL, and whole numbers, or both halves of them."""
     items: list[ChecksumItem] = [{"kind": "not_null", "column": column.name}] if column.nullable else []
     if column.type in WHOLE_TYPES:
         signed = unsigned_is_signed or column.type not in ("u64", "bit")
+        if exact_sums:
+            return [*items, {"kind": "sum", "column": column.name, "signed": signed}]
         items.append({"kind": "sum_low", "column": column.name})
         items.append({"kind": "sum_high", "column": column.name, "signed": signed})
     return items

@@ -10,6 +10,8 @@ from inrush.workload import FLOAT_TYPES, Column
 class MysqlFigures(HashedFigures):
     """The sum of integers is a DECIMAL: exact, without overflow."""
 
+    exact_sums = True
+
     def count_true(self, name: str) -> str:
         return self.total(self.truth(name))
 

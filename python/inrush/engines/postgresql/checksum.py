@@ -15,6 +15,8 @@ EXACT_FROM, EXACT_UNTIL = "1902-01-01 00:00:00Z", "2038-01-01 00:00:00Z"
 class PostgresqlFigures(HashedFigures):
     """The sum of bigint is a numeric: exact, without overflow."""
 
+    exact_sums = True
+
     def whole(self, column: Column) -> str:
         name = quote(column.name)
         per_s = {"time_ms": 1_000, "time_us": 1_000_000}.get(column.type)

@@ -309,7 +309,12 @@ pub enum ChecksumItem {
     NotNull {
         column: String,
     },
-    /// Σ (value & 0xffff_ffff), two's complement of the 64-bit pattern.
+    /// Σ value, of an engine whose sums are exact; with a sign (`signed`), or of 64 bits without.
+    Sum {
+        column: String,
+        signed: bool,
+    },
+    /// Σ (value & 0xffff_ffff), two's complement of the 64-bit pattern. This and the next one: of engines whose sums overflow.
     SumLow {
         column: String,
     },

@@ -19,6 +19,10 @@ pub struct Checksums {
 enum Item {
     Rows,
     NotNull(usize),
+    Whole {
+        column: usize,
+        signed: bool,
+    },
     Low(usize),
     High {
         column: usize,
@@ -134,6 +138,9 @@ impl Item {
         Ok(match item {
             ChecksumItem::Rows {} => Item::Rows,
             ChecksumItem::NotNull { column: name } => Item::NotNull(column(name, "not_null", |_| true)?),
+            ChecksumItem::Sum { column: name, signed } => {
+                Item::Whole { column: column(name, "sum", integer)?, signed: *signed }
+            }
             ChecksumItem::SumLow { column: name } => Item::Low(column(name, "sum_low", integer)?),
             ChecksumItem::SumHigh { column: name, signed } => {
                 Item::High { column: column(name, "sum_high", integer)?, signed: *signed }
@@ -195,11 +202,10 @@ impl Item {
             Item::Rows => n as i128,
             Item::NotNull(at) if column(at).present.is_empty() => n as i128,
             Item::NotNull(at) => column(at).present[..n].iter().filter(|&&p| p == 1).count() as i128,
-            Item::Low(at) => sum_of(column(at), n, low_of_i32, low_of_i64),
-            Item::High { column: at, signed: true } => sum_of(column(at), n, high_of_i32, high_of_i64),
-            Item::High { column: at, signed: false } => {
-                sum_of(column(at), n, unsigned_high_of_i32, unsigned_high_of_i64)
-            }
+            // In halves, of which many are summed at once.
+            Item::Whole { column: at, signed } => low(column(at), n) + (high(column(at), n, signed) << 32),
+            Item::Low(at) => low(column(at), n),
+            Item::High { column: at, signed } => high(column(at), n, signed),
             Item::Wrapped(at) => (0..n).map(|row| integer(column(at), row) as i128).sum(),
             Item::Product(key, value) => {
                 let (key, value) = (column(key), column(value));
@@ -222,6 +228,17 @@ impl Item {
                 n.checked_sub(1).map_or(0, |last| texts.ends[last] as i128)
             }
         }
+    }
+}
+
+fn low(column: &Column, n: usize) -> i128 {
+    sum_of(column, n, low_of_i32, low_of_i64)
+}
+
+fn high(column: &Column, n: usize, signed: bool) -> i128 {
+    match signed {
+        true => sum_of(column, n, high_of_i32, high_of_i64),
+        false => sum_of(column, n, unsigned_high_of_i32, unsigned_high_of_i64),
     }
 }
 
