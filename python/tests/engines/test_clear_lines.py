@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from benches.kills import NAMESPACES
+from benches.kill_checks import NAMESPACES
 from inrush.engines import server
 from inrush.engines.base.instance import Instance, Stop, Target
 from inrush.engines.servers import life, server_limits

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from benches import kills
+from benches.kill_checks import ROWS, as_before_or_after
 
 from .servers import need
 
@@ -34,7 +35,7 @@ def test_a_kill_inside_a_step_leaves_nothing_and_costs_no_row(victim: str, step:
         found = kills.inside("postgresql", victim, step, 0.4, long, folder / "kill", data)
     shown([found])
     if victim == "inrush":
-        assert found.rows == kills.ROWS, "the table that was left was looked at"
+        assert found.rows == ROWS, "the table that was left was looked at"
 
 
 @pytest.mark.slow
@@ -76,9 +77,9 @@ class Answers:
 @pytest.mark.parametrize(
     ("figures", "step", "said"),
     [
-        ((kills.ROWS, kills.ROWS, 7), "rewrite", ()),
-        ((kills.ROWS - 1, kills.ROWS - 1, 7), "rewrite", ("the table has 119999 rows with the sum 7",)),
-        ((kills.ROWS, kills.ROWS, 8), "rewrite", ("the table has 120000 rows with the sum 8",)),
+        ((ROWS, ROWS, 7), "rewrite", ()),
+        ((ROWS - 1, ROWS - 1, 7), "rewrite", ("the table has 119999 rows with the sum 7",)),
+        ((ROWS, ROWS, 8), "rewrite", ("the table has 120000 rows with the sum 8",)),
         ((500, 500, 3), "load", ()),
         ((500, 499, 3), "load", ("1 rows are there twice",)),
     ],
@@ -86,5 +87,5 @@ class Answers:
 def test_what_a_killed_step_may_leave_of_its_table(
     figures: tuple[int, ...], step: str, said: tuple[str, ...]
 ) -> None:
-    found = kills.as_before_or_after(Answers(*figures), step, "server", 7)  # type: ignore[arg-type]
+    found = as_before_or_after(Answers(*figures), step, "server", 7)  # type: ignore[arg-type]
     assert found == (figures[0], list(said))
