@@ -1,5 +1,5 @@
 """QuestDB: its dialect. Twin of rust/engines/src/engine/questdb.rs, which speaks PostgreSQL's protocol, and the line protocol over
-HTTP for inserts by `ilp`; its life is questdb_life.py.
+HTTP for inserts by `ilp`; `life` starts it and looks after it.
 
 A namespace is a prefix of tables' names (`<namespace>.<table>`), and the table `<namespace>.made_by_inrush` is its mark.
 
