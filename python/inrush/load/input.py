@@ -15,6 +15,7 @@ from inrush.engines.base.loading import Loading, base_type
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
+from inrush.load.units import refuse_other_units, unit_lines
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
     AS_FOUND,
@@ -241,7 +242,8 @@ def times_of(
 ) -> dict[str, str]:
     """Column of the table -> how its times are written in the files: iso, dmy or mdy. Pure.
 
-    Raises DatesUndecided for dates such as 03/01/2026 if neither the files nor `asked` give their order.
+    Raises DatesUndecided for dates such as 03/01/2026 if neither the files nor `asked` give their order, UsageError for numbers that
+    look like no units of the column's.
     """
     columns, names = columns_of(inputs, table.name, described, asked), [i.shown for i in inputs]
     if not described:
@@ -258,7 +260,20 @@ def times_of(
             f"--date-format {asked.formats[''].text}: no column of times of table {table.name} has texts of which the first is "
             "written so; leave it out"
         )
+    refuse_other_units(columns, {c.name: c.type for c in table.columns}, found, asked)
     return found
+
+
+def number_lines(
+    inputs: Sequence[Input],
+    table: Table,
+    described: Sequence[tuple[str, str, bool]],
+    asked: Asked,
+    times: Mapping[str, str],
+) -> list[str]:
+    """A line for each column of times of a table that is there that numbers go into. Pure."""
+    columns = columns_of(inputs, table.name, described, asked)
+    return unit_lines(columns, {c.name: c.type for c in table.columns}, times)
 
 
 def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:

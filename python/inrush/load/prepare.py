@@ -21,6 +21,7 @@ from inrush.load.input import (
     in_units_of,
     limits_of,
     looked_at,
+    number_lines,
     refuse_unknown_numbers,
     table_of,
     times_of,
@@ -260,6 +261,8 @@ def table_there(
             table = table_of(looked, table.name, described, shards.loading, asked)
             times, undecided = times_or_not(looked, table, described, asked)
         table = in_units_of(table, described, shards.loading.column_types)
+    for line in number_lines(looked, table, described, asked, times):
+        note(line)
     table = create.with_declared(table, described)
     as_begun = reading.begun_with(of.headers[0], of.stored)
     times = reading.times_as_begun(times, undecided, asked, as_begun)
