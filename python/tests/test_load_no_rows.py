@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
 
 from inrush.errors import UsageError
+from inrush.load.input import open_inputs
 from inrush.study.sniff import sniff
 
 
@@ -42,3 +44,18 @@ def test_a_first_line_that_is_too_long_is_called_so(tmp_path: Path) -> None:
         UsageError, match=r"line 1 is longer than 1 MiB, and its columns are not found; give fewer columns$"
     ):
         sniff(file)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"", r"a\.csv\.gz: is empty; give a file with rows"),
+        (b"a,b\n1,2,3\n", r"a\.csv\.gz: none of its rows can be read"),
+    ],
+)
+def test_a_packed_file_is_called_by_its_own_name(text: bytes, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "a.csv.gz"
+    file.write_bytes(gzip.compress(text))
+    (tmp_path / "spool").mkdir()
+    with pytest.raises(UsageError, match=f"^{tmp_path}/{said}"):
+        open_inputs([str(file)], tmp_path / "spool")

@@ -111,10 +111,13 @@ def open_inputs(
 
 def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input | Vacant:
     stamp = seen(path)
+    called = "standard input" if name == STDIN else name  # and not what it was unpacked into
     try:
         return Input(name, str(path), sniff(path, sample_rows, said), stamp)
     except Empty as why:
-        return Vacant(name, str(path), stamp, why)
+        return Vacant(name, str(path), stamp, Empty(str(why).replace(str(path), called, 1)))
+    except UsageError as why:
+        raise UsageError(str(why).replace(str(path), called, 1)) from None
 
 
 def refuse_zone_of_parquet(inputs: Sequence[Input], timezone: str) -> None:
