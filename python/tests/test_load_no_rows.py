@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 from pathlib import Path
 
+import duckdb
 import pytest
 
 from inrush.errors import UsageError
+from inrush.load.call import Call
 from inrush.load.input import open_inputs
+from inrush.load.run import load
 from inrush.study.sniff import sniff
 
 
@@ -59,3 +63,18 @@ def test_a_packed_file_is_called_by_its_own_name(text: bytes, said: str, tmp_pat
     (tmp_path / "spool").mkdir()
     with pytest.raises(UsageError, match=f"^{tmp_path}/{said}"):
         open_inputs([str(file)], tmp_path / "spool")
+
+
+def test_a_rejected_row_of_a_packed_file_is_of_that_file(tmp_path: Path) -> None:
+    file = tmp_path / "a,b.csv.gz"
+    file.write_bytes(gzip.compress(b'n,of\n1,2\n2,"x\ny"\n3,z\n'))
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as made:
+        made.sql("CREATE TABLE t (n INTEGER, of INTEGER)")
+    call = Call((str(file),), "t", into=f"duckdb:{tmp_path}/t.duckdb")
+    done = load(call, tmp_path / "loads", lambda note: None, lambda event: None)
+    assert done.rejects is not None
+    with done.rejects.open(newline="") as lines:
+        assert [(row["file"], row["line"], row["text"]) for row in csv.DictReader(lines)] == [
+            (str(file), "3", '2,"x\ny"'),
+            (str(file), "5", "3,z"),
+        ]
