@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -275,6 +278,21 @@ def test_a_study_of_such_dates_says_their_order_in_its_workload(tmp_path: Path) 
     workload.write_text(workload.read_text().replace('"day" = "dmy"', '"id" = "ymd"'))
     with pytest.raises(UsageError, match=r"times\.id.*unknown column of times"):
         load_study(str(study), known=KNOWN)
+
+
+def test_a_study_of_parquet_takes_no_key_of_texts(tmp_path: Path) -> None:
+    file = tmp_path / "days.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "day": [datetime(2026, 1, 1)] * 2}), file)
+    workload, study = write_new("mine", [file], tmp_path / "studies")
+    load_study(str(study), known=KNOWN)
+    plain = workload.read_text()
+    for key in ('times = { "day" = "dmy" }', "header = false", 'decimal = ","', 'null = "NA"', "skip = 1"):
+        workload.write_text(plain.replace('format = "parquet"', f'format = "parquet"\n{key}'))
+        assert workload.read_text() != plain
+        with pytest.raises(
+            UsageError, match=rf"files\.{key.split()[0]}.*Parquet says it itself; leave it out"
+        ):
+            load_study(str(study), known=KNOWN)
 
 
 class Terminal(io.StringIO):

@@ -84,8 +84,8 @@ def of_database(shards: Shards, note: Callable[[str], None]) -> list[PastLoad]:
             unread.append((schema, why))
     if unread and len(unread) == len(schemas):
         raise unread[0][1]
-    for schema, why in unread:
-        said = str(from_core(*why.args)) if isinstance(why, _core.CoreFailure) else str(why)
+    for schema, failed in unread:
+        said = str(from_core(*failed.args)) if isinstance(failed, _core.CoreFailure) else str(failed)
         note(f"schema {schema}: its ledger cannot be read, and its loads are not listed: {said}")
     return found
 

@@ -15,7 +15,6 @@ from inrush.engines.base.loading import Loading, base_type
 from inrush.errors import UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
-from inrush.load.units import refuse_other_units, unit_lines
 from inrush.plan.ends import TextFile
 from inrush.study.chosen import (
     AS_FOUND,
@@ -33,6 +32,7 @@ from inrush.study.formats import JSON_LINES, TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names
 from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.sniff import Empty, look_at, sniff, sniffed
+from inrush.study.units import refuse_other_units, unit_lines
 from inrush.study.value_types import Evidence
 from inrush.workload import LOGICAL_TYPES, Column, Table
 

@@ -84,13 +84,25 @@ def other_reading(name: str, value: str) -> str:
     """What a number looks like, and what to do then; empty: like nothing else."""
     if pattern := in_digits(value):
         return f"a date: --date-format {name}={pattern} reads it so"
-    for unit, per_s in SECONDS.items():
-        at = instant(int(value), per_s)
-        if is_recent(at):
-            return (
-                f"{unit} ({at:%Y-%m-%d}): load it into a column of numbers, and let the database convert it"
-            )
+    if unit := other_unit(int(value)):
+        return f"{unit}: load it into a column of numbers, and let the database convert it"
     return ""
+
+
+def other_unit(value: int) -> str:
+    """`seconds (2026-01-01)`: of which unit since 1970 a number is a time of these years; empty: of none."""
+    for unit, per_s in SECONDS.items():
+        at = instant(value, per_s)
+        if at is not None and is_recent(at):
+            return f"{unit} ({at:%Y-%m-%d})"
+    return ""
+
+
+def looks_other(value: int, kind: str) -> str:
+    """What a number looks like that is no unit of this type of times; empty: it may be one."""
+    if is_recent(instant(value, UNITS[kind][1])):
+        return ""
+    return "a date in digits" if in_digits(str(value)) else other_unit(value)
 
 
 def unit_lines(columns: Sequence[Chosen], types: Mapping[str, str], times: Mapping[str, str]) -> list[str]:
