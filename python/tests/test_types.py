@@ -23,6 +23,7 @@ from inrush.study.chosen import Asked, DatesUndecided, choose_columns, read_date
 from inrush.study.column_lines import lines
 from inrush.study.new import write_new
 from inrush.study.reading import load_study
+from inrush.study.said import read_said
 from inrush.study.sniff import sniff
 from inrush.study.value_types import Evidence, Seen, TextKind, choose, together
 from tests.evidence import evidence_of, kind_of
@@ -153,6 +154,27 @@ def test_a_decimal_comma_that_makes_a_column_text_is_said(tmp_path: Path) -> Non
         "column mixed: 1 of 3 values is no whole number (first: line 4, '2,5'), which looks like a decimal comma; stored as text",
         "column note: looks like a decimal comma (first: line 2, '-0,5'); stored as text, or as numbers by --decimal ,",
     ]
+
+
+def test_a_point_beside_a_decimal_comma_is_in_doubt_and_never_a_fraction_in_silence(tmp_path: Path) -> None:
+    rows = ["1.234,56;1.000;52.5;7", "-12,5;2.500;13.375;8"]
+    file = written(tmp_path / "a.csv", "money;number;place;n", rows)
+    seen = sniff(file)
+    columns = choose_columns([seen])
+    assert [c.type for c in columns] == ["text", "text", "f64", "i32"]
+    [line] = [line for line in lines(columns, [seen], ["a.csv"]) if "number" in line.split(":")[0]]
+    assert line.startswith(
+        "column number: its point may part thousands (first: line 2, '1.000'), as column money has a decimal comma; stored as text"
+    )
+    for how, kind in (
+        ({"decimal": ","}, "text"),
+        ({"decimal": "."}, "f64"),
+        ({"decimal": ",", "thousands": "."}, "i32"),
+    ):
+        told = read_said(None, None, None, how)
+        assert choose_columns([sniff(file, said=told)])[1].type == kind
+    alone = written(tmp_path / "b.csv", "n;x", ["1;1.000", "2;2.500"])
+    assert choose_columns([sniff(alone)])[1].type == "f64"
 
 
 def test_a_word_for_null_that_the_format_does_not_know_is_said(tmp_path: Path) -> None:
