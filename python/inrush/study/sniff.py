@@ -86,6 +86,8 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
         raise UsageError(f"{shown}: {sample['refused']}")
+    if why := odd_first_line(sample, said.written.get("skip", 0) + 1):
+        raise UsageError(f"{shown}: {why}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
     null = word_for_null(kind, sample["columns"], said.written.get("null"))
     columns = [found_column(column, null, complete) for column in sample["columns"]]
@@ -109,6 +111,21 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         escaped=sample["escaped"],
         quoted=sample["quoted"],
     )
+
+
+def odd_first_line(sample: Doc, number: int) -> str:
+    """Of a line that programs put before the header, and that is no row: what it is, and what to do. Empty of others.
+
+    number: of the line.
+    """
+    first = sample["columns"][0]
+    if str(first["name"]).startswith("\ufeff"):
+        return "begins with two byte order marks, and the second one is no part of a name; take one off: tail -c +4 FILE"
+    values = {seen["value"] for seen in first["kinds"] if seen["line"] == number}
+    if not sample["header"] and len(sample["columns"]) == 2 and "sep=" in values:
+        mark = {"\t": "tab"}.get(sample["delimiter"], sample["delimiter"])
+        return f"line {number} names the delimiter to Excel, and is no row; give --skip {number} --delimiter '{mark}'"
+    return ""
 
 
 def word_for_null(format: str, columns: Sequence[Doc], said: str | None) -> str:
