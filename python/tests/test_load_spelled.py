@@ -324,6 +324,8 @@ def test_a_dry_run_says_what_a_load_would_do_and_changes_nothing(tmp_path: Path)
         ({"decimal": ",", "thousands": ","}, "both ','"),
         ({"thousands": "."}, "it is the mark before a fraction too"),
         ({"quote": "'", "delimiter": "'"}, "both"),
+        ({"delimiter": ",", "thousands": ",", "quote": ""}, "both ','"),
+        ({"delimiter": ",", "decimal": ","}, "both ','"),
     ],
 )
 def test_what_cannot_be_written_so_is_refused(words: dict[str, Any], said: str) -> None:
@@ -333,6 +335,26 @@ def test_what_cannot_be_written_so_is_refused(words: dict[str, Any], said: str) 
         read_said(None, None, "mysql", {"quote": "'"})
     with pytest.raises(UsageError, match="--decimal: JSON says it itself"):
         read_said(None, None, "ndjson", {"decimal": ","})
+
+
+def test_a_mark_of_thousands_that_is_between_fields_too_stands_in_quotes(tmp_path: Path) -> None:
+    file = of_text(tmp_path, 'id,v,n\n1,"1,234.50","1,000"\n2,12.5,"2,500"\n3,4,1,5\n')
+    done = loaded(tmp_path, file, written={"delimiter": ",", "thousands": ","})
+    assert (done.rows_stored, done.rejected) == (2, 1)
+    assert asked(tmp_path, "SELECT * FROM t ORDER BY id") == [(1, 1234.5, 1000), (2, 12.5, 2500)]
+
+
+def test_a_line_that_is_one_column_for_a_mark_of_thousands_is_asked_about(tmp_path: Path) -> None:
+    file = of_text(tmp_path, "id,amount\n1,1,234\n2,2,500\n")
+    with pytest.raises(
+        UsageError, match=r"has one column, 'id,amount', for --thousands says.*give --delimiter ','"
+    ):
+        loaded(tmp_path, file, written={"thousands": ","})
+    assert (
+        loaded(tmp_path, of_text(tmp_path, "v\n1,234\n", "b.csv"), written={"thousands": ","}).verdict
+        == "proven"
+    )
+    assert asked(tmp_path, "SELECT * FROM t") == [(1234,)]
 
 
 def test_times_beside_numbers_with_marks_are_times(tmp_path: Path) -> None:

@@ -103,11 +103,16 @@ def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem
     for name in (name for name in WRITTEN if name != "skip" and name in texts):
         if why := mark_problem(name, texts[name]):
             yield Problem.sentence(f"--{name} {texts[name]!r}: {why}")
+    apart = ("delimiter", "quote", "comment", "decimal", "thousands")
+    # Within quotes a delimiter is none: "1,234.50" is one field of a file with commas between fields.
+    is_quoted = format in (None, "csv") and texts.get("quote") != ""
     yield from (
         Problem.sentence(f"--{one} and --{other} are both {texts[one]!r}; they are two characters in a file")
-        for at, one in enumerate(("delimiter", "quote", "comment", "decimal", "thousands"))
-        for other in ("delimiter", "quote", "comment", "decimal", "thousands")[at + 1 :]
-        if texts.get(one) and texts.get(one) == texts.get(other)
+        for at, one in enumerate(apart)
+        for other in apart[at + 1 :]
+        if texts.get(one)
+        and texts.get(one) == texts.get(other)
+        and not (is_quoted and (one, other) == ("delimiter", "thousands"))
     )
     thousands = texts.get("thousands")
     if thousands is not None and thousands == texts.get("decimal", "."):
@@ -139,7 +144,7 @@ def shown_line(format: str, written: WrittenAs, encoding: str, header: bool, why
         *([marks] if "decimal" in written else []),
         *([f"thousands {written['thousands']}"] if "thousands" in written else []),
         *([f"comment {written['comment']}"] if "comment" in written else []),
-        *([f"{written['skip']} lines skipped"] if written.get("skip") else []),
+        *([f"{written['skip']:,} line{'s' * (written['skip'] != 1)} skipped"] if written.get("skip") else []),
         *([encoding] if encoding else []),
     ]
     if format != JSON_LINES:

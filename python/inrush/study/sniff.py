@@ -86,7 +86,7 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
         raise UsageError(f"{shown}: {sample['refused']}")
-    if why := odd_first_line(sample, said.written.get("skip", 0) + 1):
+    if why := odd_first_line(sample, said.written.get("skip", 0) + 1) or unparted(sample, said.written):
         raise UsageError(f"{shown}: {why}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
     null = word_for_null(kind, sample["columns"], said.written.get("null"))
@@ -126,6 +126,23 @@ def odd_first_line(sample: Doc, number: int) -> str:
         mark = {"\t": "tab"}.get(sample["delimiter"], sample["delimiter"])
         return f"line {number} names the delimiter to Excel, and is no row; give --skip {number} --delimiter '{mark}'"
     return ""
+
+
+def unparted(sample: Doc, written: WrittenAs) -> str:
+    """That lines of one column would have more, if what parts a number's digits were between fields; empty of others."""
+    mark, (first, *others) = written.get("thousands"), sample["columns"]
+    if (
+        mark not in (",", ";", "|")
+        or "delimiter" in written
+        or others
+        or not sample["header"]
+        or mark not in first["name"]
+    ):
+        return ""
+    return (
+        f"has one column, {first['name']!r}, for --thousands says what {mark!r} is; if it is between fields too, and such numbers are "
+        f"in quotes, give --delimiter '{mark}'"
+    )
 
 
 def word_for_null(format: str, columns: Sequence[Doc], said: str | None) -> str:
