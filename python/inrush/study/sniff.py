@@ -85,7 +85,7 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
     if "empty" in sample:
         raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
-        raise UsageError(f"{shown}: {sample['refused']}")
+        raise UsageError(f"{shown}: {refused(str(sample['refused']), said)}")
     if why := odd_first_line(sample, said.written.get("skip", 0) + 1) or unparted(sample, said.written):
         raise UsageError(f"{shown}: {why}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
@@ -102,7 +102,7 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         format=kind,
         header=sample["header"],
         written=written,
-        columns=distinct_names(columns),
+        columns=distinct_names(columns, shown),
         rows=sample["rows"],
         complete=complete,
         no_header=sample["no_header"],
@@ -111,6 +111,13 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         escaped=sample["escaped"],
         quoted=sample["quoted"],
     )
+
+
+def refused(why: str, said: TextSaid) -> str:
+    """Why no row can be read, with what to do where all have more fields than the header has names."""
+    if "too many fields" not in why or said.columns or said.header is False:
+        return why
+    return f"{why}; --skip {said.written.get('skip', 0) + 1} --header no --columns NAME,… gives each field a name"
 
 
 def odd_first_line(sample: Doc, number: int) -> str:
