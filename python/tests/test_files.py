@@ -167,6 +167,9 @@ def read_stream(path: Path) -> pa.Table:
     ("array", "kind", "said"),
     [
         (pa.array([0, None, 2]), "bool", "2 is no truth value"),
+        (pa.array([1.0, None, 1e300]), "f32", r"1e\+300 would be infinite"),
+        (pa.array(["1e999"]), "f64", "1e999 would be infinite"),
+        (pa.array([[1.0], [1e300]]), "list_f32", r"1e\+300 would be infinite"),
         (pa.array([0.0, 0.5]), "bool", "0.5 is no truth value"),
         (pa.array([dt.date(2026, 1, 1)]), "i32", "a time is no number"),
         (pa.array([dt.datetime(2026, 1, 1)]), "i64", "a time is no number"),
@@ -195,3 +198,13 @@ def test_numbers_that_are_truth_values_or_units_stay_what_they_are(tmp_path: Pat
         table = found.read_all()
     assert table["c"].to_pylist() == [False, None, True]
     assert table["t"].cast(pa.int64()).to_pylist() == [at, 5, None]
+
+
+def test_what_is_infinite_stays_so(tmp_path: Path) -> None:
+    endless = float("-inf")
+    pq.write_table(
+        pa.table({"c": [endless, 0.5, None], "t": ["-Infinity", "1", None]}), tmp_path / "rows.parquet"
+    )
+    stream = arrow_stream(tmp_path / "rows.parquet", {"c": "f32", "t": "f64"}, tmp_path / "cache")
+    table = read_stream(stream)
+    assert table["c"].to_pylist() == [endless, 0.5, None] and table["t"].to_pylist() == [endless, 1.0, None]

@@ -239,7 +239,9 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
             refuse_other_kind(column, types[field.name])
             is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
-            columns.append(texts(column) if is_made else column.cast(field.type))
+            made = texts(column) if is_made else column.cast(field.type)
+            refuse_infinite(column, made)
+            columns.append(made)
         except pa.ArrowException as e:
             raise UsageError(
                 f"{parquet}: column {field.name} is {column.type} and cannot be {field.type}: {e}"
@@ -274,6 +276,24 @@ def refuse_other_kind(column: pa.Array, kind: str) -> None:
                 raise pa.ArrowInvalid(
                     f"{value} would be {unit} since 1970, and looks like {likely}; cast it in the file"
                 )
+
+
+def refuse_infinite(column: pa.Array, made: pa.Array) -> None:
+    """Raises ArrowInvalid where a finite value has become an infinite one in a type that is too narrow for it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(made.type) and pa.types.is_list(column.type):
+        refuse_infinite(column.flatten(), made.flatten())
+    if not pa.types.is_floating(made.type):
+        return
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        was = pc.match_substring(pc.utf8_lower(column), "inf")
+    else:
+        was = pc.is_inf(column.cast(pa.float64()))
+    lost = column.filter(pc.and_(pc.is_inf(made), pc.invert(was)))
+    if len(lost):
+        raise pa.ArrowInvalid(f"{lost[0].as_py()} would be infinite")
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
