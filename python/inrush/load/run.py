@@ -315,7 +315,7 @@ def proven(
             # Where the sums say enough, nothing is read back.
             verify_s = 0.0 if verified is None else time.monotonic() - began
         warned = (*begun.of.warned, *sequences.lines(wanted, shards, targets))
-        columns = [column.name for column in begun.inputs[0].sniffed.columns]
+        columns = {column.name: column.type for column in begun.inputs[0].sniffed.columns}
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
