@@ -25,7 +25,7 @@ from inrush.study.said import read_said
 
 
 def loaded(folder: Path, *files: str, notes: list[str] | None = None, **words: Any) -> Loaded:
-    call = Call(files, "t", into=f"duckdb://{folder}/t.duckdb", **{"create": True, **words})
+    call = Call(files, **{"table": "t", "create": True, **words}, into=f"duckdb://{folder}/t.duckdb")
     note = (lambda line: None) if notes is None else notes.append
     return load(call, folder / "loads", note, lambda event: None)
 
@@ -140,6 +140,20 @@ def test_a_row_that_is_not_utf8_is_rejected_and_the_option_named(tmp_path: Path)
     done = loaded(tmp_path, file)
     assert (done.rows_stored, done.rejected) == (1, 1)
     assert any("is read by --encoding NAME" in line for line in lines(done))
+
+
+def test_a_title_above_the_header_is_left_out_by_an_option_that_is_named(tmp_path: Path) -> None:
+    file = of_text(tmp_path, "Report\n\nid,v\n1,2\n3,4\n")
+    assert any("left out by --skip N" in line for line in lines(loaded(tmp_path, file)))
+    assert loaded(tmp_path, file, table="u", written={"skip": 2}).rows_stored == 2
+
+
+def test_a_mark_that_is_not_seen_is_said_in_words(tmp_path: Path) -> None:
+    for mark, name in ((" ", "space"), ("\u00a0", "no-break space")):
+        file, notes = of_text(tmp_path, f"id;v\n1;1{mark}234\n", f"{name}.csv"), list[str]()
+        loaded(tmp_path, file, notes=notes, written={"thousands": mark})
+        assert f"`;`, thousands {name}, line 1 is the header" in notes
+    assert asked(tmp_path, "SELECT * FROM t") == [(1, 1234)] * 2
 
 
 def test_marks_of_numbers_stand_as_in_numbers_or_the_row_is_rejected(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ class TextSaid:
 NOTHING_SAID = TextSaid()
 #: Words for characters that a shell makes hard to write.
 WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "none": ""}
+#: Characters that are not seen in a line.
+NAMES = {" ": "space", "\u00a0": "no-break space", "\u202f": "narrow no-break space"}
 #: What are single characters in `WrittenAs`.
 MARKS = ("delimiter", "quote", "escape", "comment", "decimal")
 WRITTEN = tuple(WrittenAs.__annotations__)
@@ -142,7 +144,7 @@ def shown_line(format: str, written: WrittenAs, encoding: str, header: bool, why
         *([f"quote {written['quote']}"] if written.get("quote") else []),
         *([f"escape {written['escape']}"] if "escape" in written else []),
         *([marks] if "decimal" in written else []),
-        *([f"thousands {written['thousands']}"] if "thousands" in written else []),
+        *([f"thousands {NAMES.get(parts, parts)}"] if (parts := written.get("thousands")) else []),
         *([f"comment {written['comment']}"] if "comment" in written else []),
         *([f"{written['skip']:,} line{'s' * (written['skip'] != 1)} skipped"] if written.get("skip") else []),
         *([encoding] if encoding else []),
