@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import os
 import re
 import socket
@@ -19,6 +20,7 @@ import pytest
 import inrush
 from inrush.border.address import SECRET, ServerUrl, masked, read, shown, without_password
 from inrush.cli import main
+from inrush.cli.passwords import Masked, masks
 from inrush.engines import ENGINES, engine_of_url, server
 from inrush.errors import InrushError, UsageError
 from inrush.targets.deployments import named_targets
@@ -223,6 +225,13 @@ def test_a_text_is_shown_up_to_a_secret_in_it() -> None:
         hidden(masked(text), text)
         assert masked(text).endswith("=…")
     assert masked("sort_key=5, key 7, what? tokens = 3") == "sort_key=5, key 7, what? tokens = 3"
+
+
+def test_an_address_is_named_up_to_a_secret_among_its_options() -> None:
+    address = f"postgresql://u@h:5432/d?passfile={RIGHT}"
+    shown = io.StringIO()
+    Masked(shown, masks(["inrush", "load", "--into", address])).write(f"{address}: there is no table t")
+    assert shown.getvalue() == "postgresql://u@h:5432/d?passfile=…: there is no table t"
 
 
 def test_words_for_a_secret_are_those_of_the_core() -> None:

@@ -161,3 +161,50 @@ def test_what_is_no_parquet_or_lacks_a_column_is_one_line(tmp_path: Path) -> Non
 def read_stream(path: Path) -> pa.Table:
     with pa.ipc.open_stream(path) as reader:
         return reader.read_all()
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "said"),
+    [
+        (pa.array([0, None, 2]), "bool", "2 is no truth value"),
+        (pa.array([1.0, None, 1e300]), "f32", r"1e\+300 would be infinite"),
+        (pa.array(["1e999"]), "f64", "1e999 would be infinite"),
+        (pa.array([[1.0], [1e300]]), "list_f32", r"1e\+300 would be infinite"),
+        (pa.array([0.0, 0.5]), "bool", "0.5 is no truth value"),
+        (pa.array([dt.date(2026, 1, 1)]), "i32", "a time is no number"),
+        (pa.array([dt.datetime(2026, 1, 1)]), "i64", "a time is no number"),
+        (pa.array([dt.time(1)]), "i64", "a time is no number"),
+        (
+            pa.array([None, 1767225600]),
+            "time_us",
+            r"microseconds since 1970, and looks like seconds \(2026-01-01\)",
+        ),
+        (pa.array([20260301]), "time_ms", "looks like a date in digits"),
+    ],
+)
+def test_a_value_of_another_kind_is_not_what_arrow_would_make_of_it(
+    array: pa.Array, kind: str, said: str, tmp_path: Path
+) -> None:
+    pq.write_table(pa.table({"c": array}), tmp_path / "rows.parquet")
+    with pytest.raises(UsageError, match=rf"rows\.parquet: column c is .* and cannot be .*{said}"):
+        arrow_stream(tmp_path / "rows.parquet", {"c": kind}, tmp_path / "cache")
+
+
+def test_numbers_that_are_truth_values_or_units_stay_what_they_are(tmp_path: Path) -> None:
+    at = 1767225600_000_000
+    pq.write_table(pa.table({"c": [0, None, 1], "t": [at, 5, None]}), tmp_path / "rows.parquet")
+    stream = arrow_stream(tmp_path / "rows.parquet", {"c": "bool", "t": "time_us"}, tmp_path / "cache")
+    with pa.ipc.open_stream(stream) as found:
+        table = found.read_all()
+    assert table["c"].to_pylist() == [False, None, True]
+    assert table["t"].cast(pa.int64()).to_pylist() == [at, 5, None]
+
+
+def test_what_is_infinite_stays_so(tmp_path: Path) -> None:
+    endless = float("-inf")
+    pq.write_table(
+        pa.table({"c": [endless, 0.5, None], "t": ["-Infinity", "1", None]}), tmp_path / "rows.parquet"
+    )
+    stream = arrow_stream(tmp_path / "rows.parquet", {"c": "f32", "t": "f64"}, tmp_path / "cache")
+    table = read_stream(stream)
+    assert table["c"].to_pylist() == [endless, 0.5, None] and table["t"].to_pylist() == [endless, 1.0, None]

@@ -121,3 +121,21 @@ def test_what_contradicts_itself_is_refused(
 def test_a_header_with_one_name_twice_is_refused_although_it_is_said_to_be_one(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two columns are named id"):
         sniff(written(tmp_path, "id,id\n1,2\n"), said=read_said("yes", None))
+
+
+@pytest.mark.parametrize(("mark", "said"), [(";", ";"), (",", ","), ("\t", "tab")])
+def test_a_line_for_excel_is_no_row(mark: str, said: str, tmp_path: Path) -> None:
+    file = written(tmp_path, f"sep={mark}\nid{mark}name\n1{mark}a\n2{mark}b\n")
+    with pytest.raises(UsageError) as refused:
+        sniff(file)
+    how = f"--skip 1 --delimiter '{said}'"
+    assert f"line 1 names the delimiter to Excel, and is no row; give {how}" in str(refused.value)
+    told = read_said(None, None, None, {"skip": 1, "delimiter": mark})
+    assert [c.name for c in sniff(file, said=told).columns] == ["id", "name"]
+
+
+def test_a_second_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+    bom = "\ufeff"
+    assert [c.name for c in sniff(written(tmp_path, f"{bom}id,name\n1,a\n")).columns] == ["id", "name"]
+    with pytest.raises(UsageError, match=r"two byte order marks.*tail -c \+4"):
+        sniff(written(tmp_path, f"{bom}{bom}id,name\n1,a\n"))

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from inrush.cli import app
+from inrush.engines.sqlite import SqliteLoading
 from inrush.load.history import rejected_of
 from tests.test_load_refused_rows import CREATE, ENGINES, done_by, loaded, written
 
@@ -42,6 +43,22 @@ def test_a_database_that_nothing_was_loaded_into_is_said_and_none_is_made(tmp_pa
     done_by("sqlite", tmp_path, CREATE)
     done = CliRunner().invoke(app, ["loads", "--into", f"sqlite://{tmp_path}/t.sqlite"])
     assert done.exit_code == 0 and "nothing was loaded by inrush" in done.stderr
+
+
+@pytest.mark.parametrize("readable", [True, False])
+def test_a_ledger_that_cannot_be_read_is_named_and_the_others_are_listed(
+    readable: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done_by("sqlite", tmp_path, CREATE)
+    loaded("sqlite", tmp_path, written(tmp_path, ["1,1,a"]))
+    schemas = "SELECT 'main' UNION ALL SELECT 'other'" if readable else "SELECT 'other'"
+    monkeypatch.setattr(SqliteLoading, "ask_schemas", lambda self, table: schemas)
+    done = CliRunner().invoke(app, ["loads", "--into", f"sqlite://{tmp_path}/t.sqlite"])
+    if readable:
+        assert done.exit_code == 0 and "a.csv" in done.stdout
+        assert "schema other: its ledger cannot be read, and its loads are not listed: " in done.stderr
+    else:
+        assert done.exit_code != 0 and not done.stdout
 
 
 def test_of_one_chunk_on_several_shards_the_refused_rows_count_once() -> None:

@@ -152,3 +152,27 @@ def test_a_table_that_got_or_lost_a_column_of_the_files_is_refused() -> None:
     for columns in (["id"], ["id", "day", "v"]):
         with pytest.raises(UsageError, match=r"begun with the columns id, day, and now they are id.*--again"):
             reading.refuse_other_columns(columns, begun())
+
+
+@pytest.mark.parametrize(
+    ("words", "zone", "times", "said"),
+    [
+        (
+            "mdy",
+            "",
+            {"day": "iso"},
+            "--dates: no column has dates that are written as month/day/year; --date-format",
+        ),
+        ("day=dmy", "", {"day": "iso"}, "--dates: column day has none that are written as day/month/year"),
+        (None, "CET", {}, "--timezone CET: no column has times of day"),
+        (None, "CET", {"day": "iso"}, "--timezone CET: no column has times of day"),
+        ("dmy", "", {"day": "dmy"}, ""),
+        ("text", "CET", {"day": "iso", "at": "%d.%m.%y %H:%M"}, ""),
+    ],
+)
+def test_what_no_column_is_read_by_is_said(
+    words: str | None, zone: str, times: dict[str, str], said: str
+) -> None:
+    types = {"id": "i64", "day": "date", "at": "time_ms"}
+    found = reading.unused_lines(Asked(dates=read_dates(words)), zone, types, times)
+    assert len(found) == (1 if said else 0) and "".join(found).startswith(said)

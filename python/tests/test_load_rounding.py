@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from inrush.load import rounding
@@ -76,7 +79,9 @@ def judged(folder: Path, columns: dict[str, str], verdict: str = "counted") -> s
     file = {"path": str(folder / "a.csv"), "format": "csv", "header": True, "written": {}}
     table = Table("t", (Column("id", "i32"), Column("d", "f32"), Column("e", "time_us")))
     found = LoadVerdict(verdict, "said", columns)
-    return rounding.with_rounding(found, table, [file], ["id", "d", "e"], verify=False).why
+    return rounding.with_rounding(
+        found, table, [file], {"id": "i32", "d": "f64", "e": "time_ms"}, verify=False
+    ).why
 
 
 TIME = "not compared: timestamp(0) with time zone keeps 0 digits of a second and rounds the others"
@@ -95,3 +100,28 @@ def test_nothing_is_said_of_a_column_that_is_not_compared(tmp_path: Path) -> Non
 def test_nothing_is_said_where_no_column_is_called_equal(verdict: str, tmp_path: Path) -> None:
     columns = {} if verdict == "counted" else {"id": "sum", "d": "sum of hashes", "e": "sum: different"}
     assert judged(tmp_path, columns, verdict) == "said"
+
+
+@pytest.mark.parametrize(
+    ("array", "kind", "said"),
+    [
+        (pa.array([0.1]), "FLOAT", ", as far as single precision holds (in v)"),
+        (
+            pa.array([Decimal("12345678901234567890.12")]),
+            "DOUBLE",
+            ", as far as double precision holds (in v)",
+        ),
+        (pa.array([0.1]), "DOUBLE", ""),
+        (pa.array([0.1], pa.float32()), "FLOAT", ""),
+        (pa.array([7]), "FLOAT", ""),
+    ],
+)
+def test_numbers_of_parquet_in_a_narrower_column_are_equal_as_far_as_it_holds_them(
+    array: pa.Array, kind: str, said: str, tmp_path: Path
+) -> None:
+    with duckdb.connect(f"{tmp_path}/t.duckdb") as connection:
+        connection.execute(f"CREATE TABLE t (v {kind})")
+    pq.write_table(pa.table({"v": array}), tmp_path / "a.parquet")
+    call = Call((str(tmp_path / "a.parquet"),), "t", into=f"duckdb://{tmp_path}/t.duckdb")
+    done = load(call, tmp_path / "loads", lambda _: None, lambda _: None)
+    assert done.verdict == "proven" and (done.why.endswith(said) if said else "precision" not in done.why)

@@ -25,7 +25,7 @@ from inrush.study.said import read_said
 
 
 def loaded(folder: Path, *files: str, notes: list[str] | None = None, **words: Any) -> Loaded:
-    call = Call(files, "t", into=f"duckdb://{folder}/t.duckdb", **{"create": True, **words})
+    call = Call(files, **{"table": "t", "create": True, **words}, into=f"duckdb://{folder}/t.duckdb")
     note = (lambda line: None) if notes is None else notes.append
     return load(call, folder / "loads", note, lambda event: None)
 
@@ -140,6 +140,20 @@ def test_a_row_that_is_not_utf8_is_rejected_and_the_option_named(tmp_path: Path)
     done = loaded(tmp_path, file)
     assert (done.rows_stored, done.rejected) == (1, 1)
     assert any("is read by --encoding NAME" in line for line in lines(done))
+
+
+def test_a_title_above_the_header_is_left_out_by_an_option_that_is_named(tmp_path: Path) -> None:
+    file = of_text(tmp_path, "Report\n\nid,v\n1,2\n3,4\n")
+    assert any("left out by --skip N" in line for line in lines(loaded(tmp_path, file)))
+    assert loaded(tmp_path, file, table="u", written={"skip": 2}).rows_stored == 2
+
+
+def test_a_mark_that_is_not_seen_is_said_in_words(tmp_path: Path) -> None:
+    for mark, name in ((" ", "space"), ("\u00a0", "no-break space")):
+        file, notes = of_text(tmp_path, f"id;v\n1;1{mark}234\n", f"{name}.csv"), list[str]()
+        loaded(tmp_path, file, notes=notes, written={"thousands": mark})
+        assert f"`;`, thousands {name}, line 1 is the header" in notes
+    assert asked(tmp_path, "SELECT * FROM t") == [(1, 1234)] * 2
 
 
 def test_marks_of_numbers_stand_as_in_numbers_or_the_row_is_rejected(tmp_path: Path) -> None:
@@ -324,6 +338,8 @@ def test_a_dry_run_says_what_a_load_would_do_and_changes_nothing(tmp_path: Path)
         ({"decimal": ",", "thousands": ","}, "both ','"),
         ({"thousands": "."}, "it is the mark before a fraction too"),
         ({"quote": "'", "delimiter": "'"}, "both"),
+        ({"delimiter": ",", "thousands": ",", "quote": ""}, "both ','"),
+        ({"delimiter": ",", "decimal": ","}, "both ','"),
     ],
 )
 def test_what_cannot_be_written_so_is_refused(words: dict[str, Any], said: str) -> None:
@@ -333,6 +349,26 @@ def test_what_cannot_be_written_so_is_refused(words: dict[str, Any], said: str) 
         read_said(None, None, "mysql", {"quote": "'"})
     with pytest.raises(UsageError, match="--decimal: JSON says it itself"):
         read_said(None, None, "ndjson", {"decimal": ","})
+
+
+def test_a_mark_of_thousands_that_is_between_fields_too_stands_in_quotes(tmp_path: Path) -> None:
+    file = of_text(tmp_path, 'id,v,n\n1,"1,234.50","1,000"\n2,12.5,"2,500"\n3,4,1,5\n')
+    done = loaded(tmp_path, file, written={"delimiter": ",", "thousands": ","})
+    assert (done.rows_stored, done.rejected) == (2, 1)
+    assert asked(tmp_path, "SELECT * FROM t ORDER BY id") == [(1, 1234.5, 1000), (2, 12.5, 2500)]
+
+
+def test_a_line_that_is_one_column_for_a_mark_of_thousands_is_asked_about(tmp_path: Path) -> None:
+    file = of_text(tmp_path, "id,amount\n1,1,234\n2,2,500\n")
+    with pytest.raises(
+        UsageError, match=r"has one column, 'id,amount', for --thousands says.*give --delimiter ','"
+    ):
+        loaded(tmp_path, file, written={"thousands": ","})
+    assert (
+        loaded(tmp_path, of_text(tmp_path, "v\n1,234\n", "b.csv"), written={"thousands": ","}).verdict
+        == "proven"
+    )
+    assert asked(tmp_path, "SELECT * FROM t") == [(1234,)]
 
 
 def test_times_beside_numbers_with_marks_are_times(tmp_path: Path) -> None:

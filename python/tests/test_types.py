@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -20,6 +23,7 @@ from inrush.study.chosen import Asked, DatesUndecided, choose_columns, read_date
 from inrush.study.column_lines import lines
 from inrush.study.new import write_new
 from inrush.study.reading import load_study
+from inrush.study.said import read_said
 from inrush.study.sniff import sniff
 from inrush.study.value_types import Evidence, Seen, TextKind, choose, together
 from tests.evidence import evidence_of, kind_of
@@ -152,6 +156,27 @@ def test_a_decimal_comma_that_makes_a_column_text_is_said(tmp_path: Path) -> Non
     ]
 
 
+def test_a_point_beside_a_decimal_comma_is_in_doubt_and_never_a_fraction_in_silence(tmp_path: Path) -> None:
+    rows = ["1.234,56;1.000;52.5;7", "-12,5;2.500;13.375;8"]
+    file = written(tmp_path / "a.csv", "money;number;place;n", rows)
+    seen = sniff(file)
+    columns = choose_columns([seen])
+    assert [c.type for c in columns] == ["text", "text", "f64", "i32"]
+    [line] = [line for line in lines(columns, [seen], ["a.csv"]) if "number" in line.split(":")[0]]
+    assert line.startswith(
+        "column number: its point may part thousands (first: line 2, '1.000'), as column money has a decimal comma; stored as text"
+    )
+    for how, kind in (
+        ({"decimal": ","}, "text"),
+        ({"decimal": "."}, "f64"),
+        ({"decimal": ",", "thousands": "."}, "i32"),
+    ):
+        told = read_said(None, None, None, how)
+        assert choose_columns([sniff(file, said=told)])[1].type == kind
+    alone = written(tmp_path / "b.csv", "n;x", ["1;1.000", "2;2.500"])
+    assert choose_columns([sniff(alone)])[1].type == "f64"
+
+
 def test_a_word_for_null_that_the_format_does_not_know_is_said(tmp_path: Path) -> None:
     seen = sniff(written(tmp_path / "a.csv", "v,country", ["1.5,NA", "NA,DE", "2.5,NA"]))
     said = lines(choose_columns([seen]), [seen], ["a.csv"])
@@ -275,6 +300,21 @@ def test_a_study_of_such_dates_says_their_order_in_its_workload(tmp_path: Path) 
     workload.write_text(workload.read_text().replace('"day" = "dmy"', '"id" = "ymd"'))
     with pytest.raises(UsageError, match=r"times\.id.*unknown column of times"):
         load_study(str(study), known=KNOWN)
+
+
+def test_a_study_of_parquet_takes_no_key_of_texts(tmp_path: Path) -> None:
+    file = tmp_path / "days.parquet"
+    pq.write_table(pa.table({"id": [1, 2], "day": [datetime(2026, 1, 1)] * 2}), file)
+    workload, study = write_new("mine", [file], tmp_path / "studies")
+    load_study(str(study), known=KNOWN)
+    plain = workload.read_text()
+    for key in ('times = { "day" = "dmy" }', "header = false", 'decimal = ","', 'null = "NA"', "skip = 1"):
+        workload.write_text(plain.replace('format = "parquet"', f'format = "parquet"\n{key}'))
+        assert workload.read_text() != plain
+        with pytest.raises(
+            UsageError, match=rf"files\.{key.split()[0]}.*Parquet says it itself; leave it out"
+        ):
+            load_study(str(study), known=KNOWN)
 
 
 class Terminal(io.StringIO):

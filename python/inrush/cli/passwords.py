@@ -44,8 +44,9 @@ def masks(arguments: Sequence[str]) -> list[tuple[str, str]]:
             if at.password is not None and len(at.password) >= SHORTEST:
                 found[at.password] = "…"
         if secret := SECRET.search(text):
-            for behind in {text, text[secret.start() :]} - found.keys():
-                found |= dict.fromkeys(ways(behind), behind[: secret.end() - secret.start()] + "…")
+            for begin in (0, secret.start()):
+                if text[begin:] not in found:
+                    found |= dict.fromkeys(ways(text[begin:]), text[begin : secret.end()] + "…")
     return sorted(found.items(), key=lambda pair: -len(pair[0]))
 
 

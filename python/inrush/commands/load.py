@@ -66,6 +66,13 @@ def exit_code(done: Loaded, limit_said: bool) -> int:
     return 1 if done.rejected and not limit_said else 0
 
 
+#: Words of a reason that most rows were rejected for -> what reads such files.
+REMEDIES = {
+    "not UTF-8": "text that is not UTF-8 is read by --encoding NAME, for instance windows-1252 or latin-1",
+    "too many fields": "lines above the header are left out by --skip N, and --delimiter says what is between fields",
+}
+
+
 def lines(done: Loaded) -> list[str]:
     """What was done, what proves it, what to do next."""
     from inrush.stats.quantity import digits, show
@@ -97,10 +104,7 @@ def lines(done: Loaded) -> list[str]:
     if done.rejected:
         why = f" ({done.reason})" if done.reason else ""
         found.append(f"{rows(done.rejected)} rejected{why}, each with line and reason: {done.rejects}")
-        if "not UTF-8" in done.reason:
-            found.append(
-                "text that is not UTF-8 is read by --encoding NAME, for instance windows-1252 or latin-1"
-            )
+        found += [remedy for words, remedy in REMEDIES.items() if words in done.reason]
     else:
         found.append("no row rejected")
     found.append(f"import {done.import_id}, {KNOWN if is_good(done) else ANEW}")

@@ -14,7 +14,7 @@ def loads(urls: Sequence[str], table: str | None, as_json: bool) -> None:
     from inrush.text import columns
 
     shards = shards_at(urls, say)
-    found = past_loads(shards, table)
+    found = past_loads(shards, table, say)
     if as_json:
         show_json([of.document() for of in found])
     elif not found:

@@ -34,7 +34,7 @@ from inrush.load.input import (
     type_lines,
 )
 from inrush.load.preflight import call_problems
-from inrush.load.prepare import no_table
+from inrush.load.prepare import no_table, value_lines
 from inrush.load.readback import files_read
 from inrush.load.rejects import first_reasons, merge_rejects
 from inrush.load.remote import RemoteShards, link
@@ -102,6 +102,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         of_files = columns_of(looked, name, described, asked)
         refuse_unknown_numbers(table, of_files, inputs[0].sniffed.written, shards.loading)
         found += table_lines(call, shards, targets, looked, table, described, there)
+        found += value_lines(looked, table, described, asked, times, call.timezone)
     files = tuple(file_document(one, table, spool, str(Path.cwd())) for one in inputs)
     first = inputs[0].sniffed
     if first.format in TEXT_FORMATS:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,8 +50,11 @@ class PastLoad:
         }  # fmt: skip
 
 
-def past_loads(shards: Shards, table: str | None = None) -> list[PastLoad]:
-    """Of all tables, or of this one (`schema.table` or its name), the oldest import of each first. Raises UsageError for a file that is not there, TargetError."""
+def past_loads(shards: Shards, table: str | None, note: Callable[[str], None]) -> list[PastLoad]:
+    """Of all tables, or of this one (`schema.table` or its name), the oldest import of each first.
+
+    note: what of it cannot be read. Raises UsageError for a file that is not there, TargetError.
+    """
     from inrush import _core
 
     for target in shards.targets if shards.twin.embedded else ():
@@ -59,19 +62,31 @@ def past_loads(shards: Shards, table: str | None = None) -> list[PastLoad]:
             raise UsageError(f"{target.url}: there is no such file")
     try:
         with shards.held_open():
-            found = of_database(shards)
+            found = of_database(shards, note)
     except _core.CoreFailure as failure:
         raise from_core(*failure.args) from None
     chosen = [of for of in found if table is None or table in (of.of.table, of.of.table.rpartition(".")[2])]
     return sorted(chosen, key=lambda of: (of.of.table, of.of.began))
 
 
-def of_database(shards: Shards) -> list[PastLoad]:
-    """Of every schema with a ledger. Raises CoreFailure."""
+def of_database(shards: Shards, note: Callable[[str], None]) -> list[PastLoad]:
+    """Of every schema with a ledger that can be read. Raises CoreFailure and UsageError where there are ledgers and none can be."""
+    from inrush import _core
+
     targets = shards.documents()
+    schemas = [str(schema) for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(LEDGER))]
     found: list[PastLoad] = []
-    for (schema,) in shards.ask(targets[0][1], shards.loading.ask_schemas(LEDGER)):
-        found += of_ledgers(Ledgers(shards, targets, ledger.ledger_name(str(schema)), ""))
+    unread: list[tuple[str, Exception]] = []
+    for schema in schemas:
+        try:
+            found += of_ledgers(Ledgers(shards, targets, ledger.ledger_name(schema), ""))
+        except (_core.CoreFailure, UsageError) as why:
+            unread.append((schema, why))
+    if unread and len(unread) == len(schemas):
+        raise unread[0][1]
+    for schema, failed in unread:
+        said = str(from_core(*failed.args)) if isinstance(failed, _core.CoreFailure) else str(failed)
+        note(f"schema {schema}: its ledger cannot be read, and its loads are not listed: {said}")
     return found
 
 

@@ -32,6 +32,7 @@ from inrush.study.formats import JSON_LINES, TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names
 from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.sniff import Empty, look_at, sniff, sniffed
+from inrush.study.units import refuse_other_units, unit_lines
 from inrush.study.value_types import Evidence
 from inrush.workload import LOGICAL_TYPES, Column, Table
 
@@ -110,10 +111,13 @@ def open_inputs(
 
 def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input | Vacant:
     stamp = seen(path)
+    called = "standard input" if name == STDIN else name  # and not what it was unpacked into
     try:
         return Input(name, str(path), sniff(path, sample_rows, said), stamp)
     except Empty as why:
-        return Vacant(name, str(path), stamp, why)
+        return Vacant(name, str(path), stamp, Empty(str(why).replace(str(path), called, 1)))
+    except UsageError as why:
+        raise UsageError(str(why).replace(str(path), called, 1)) from None
 
 
 def refuse_zone_of_parquet(inputs: Sequence[Input], timezone: str) -> None:
@@ -241,7 +245,8 @@ def times_of(
 ) -> dict[str, str]:
     """Column of the table -> how its times are written in the files: iso, dmy or mdy. Pure.
 
-    Raises DatesUndecided for dates such as 03/01/2026 if neither the files nor `asked` give their order.
+    Raises DatesUndecided for dates such as 03/01/2026 if neither the files nor `asked` give their order, UsageError for numbers that
+    look like no units of the column's.
     """
     columns, names = columns_of(inputs, table.name, described, asked), [i.shown for i in inputs]
     if not described:
@@ -258,7 +263,20 @@ def times_of(
             f"--date-format {asked.formats[''].text}: no column of times of table {table.name} has texts of which the first is "
             "written so; leave it out"
         )
+    refuse_other_units(columns, {c.name: c.type for c in table.columns}, found, asked)
     return found
+
+
+def number_lines(
+    inputs: Sequence[Input],
+    table: Table,
+    described: Sequence[tuple[str, str, bool]],
+    asked: Asked,
+    times: Mapping[str, str],
+) -> list[str]:
+    """A line for each column of times of a table that is there that numbers go into. Pure."""
+    columns = columns_of(inputs, table.name, described, asked)
+    return unit_lines(columns, {c.name: c.type for c in table.columns}, times)
 
 
 def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:

@@ -21,6 +21,7 @@ from inrush.load.input import (
     in_units_of,
     limits_of,
     looked_at,
+    number_lines,
     refuse_unknown_numbers,
     table_of,
     times_of,
@@ -260,6 +261,8 @@ def table_there(
             table = table_of(looked, table.name, described, shards.loading, asked)
             times, undecided = times_or_not(looked, table, described, asked)
         table = in_units_of(table, described, shards.loading.column_types)
+    for line in value_lines(looked, table, described, asked, times, call.timezone):
+        note(line)
     table = create.with_declared(table, described)
     as_begun = reading.begun_with(of.headers[0], of.stored)
     times = reading.times_as_begun(times, undecided, asked, as_begun)
@@ -267,6 +270,20 @@ def table_there(
     table = with_types(table, as_begun.types)
     _spread(call, shards, targets, physical, described, note)
     return TableThere(table, described, ledgers, of, times, key, as_begun)
+
+
+def value_lines(
+    looked: Sequence[Input],
+    table: Table,
+    described: Sequence[tuple[str, str, bool]],
+    asked: Asked,
+    times: Mapping[str, str],
+    zone: str,
+) -> list[str]:
+    """What is said of values whatever the table: numbers that are times, and options that no column is read by. Pure."""
+    types = {column.name: column.type for column in table.columns}
+    numbers = number_lines(looked, table, described, asked, times)
+    return [*numbers, *reading.unused_lines(asked, zone, types, times)]
 
 
 def times_or_not(

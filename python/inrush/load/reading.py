@@ -15,7 +15,8 @@ from inrush.errors import UsageError
 from inrush.load.identity import date_of
 from inrush.load.ledger import Header
 from inrush.plan.ends import TextFile, read_as
-from inrush.study.chosen import Asked, DatesUndecided, is_pattern
+from inrush.study.chosen import ORDER_NAMES, Asked, DatesUndecided, is_pattern
+from inrush.study.units import UNITS
 from inrush.study.zones import changes, rules_of
 
 Doc = dict[str, Any]
@@ -191,3 +192,20 @@ def refuse_other_places(reading: Mapping[str, Any], begun: Header) -> None:
                 f"{said}: import {begun.load}{date_of(begun)} was begun with {before or 'none'}, and rows of a chunk would lie "
                 "on two shards or on none; give it as it was, or --again loads the files anew, behind what is there"
             )
+
+
+def unused_lines(asked: Asked, zone: str, types: Mapping[str, str], times: Mapping[str, str]) -> list[str]:
+    """A line for an order of dates and for a zone that no column is read by. types: of the table's columns."""
+    found = []
+    for column, order in asked.dates.items():
+        if order != "text" and order not in (times.values() if not column else [times.get(column)]):
+            whose = f"column {column} has" if column else "no column has"
+            dates = "none" if column else "dates"
+            found.append(
+                f"--dates: {whose} {dates} that are written as {ORDER_NAMES[order]}; --date-format reads those of other forms"
+            )
+    if zone and not any(types.get(column) in UNITS for column in times):
+        found.append(
+            f"--timezone {zone}: no column has times of day that are read from texts, and so nothing is of that zone"
+        )
+    return found

@@ -6,10 +6,15 @@ import csv
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from inrush.load.expand import STDIN
+
+if TYPE_CHECKING:
+    from inrush.load.input import Input
 
 #: Twin of HEADER in rust/rows/src/rows/files/reject.rs.
 HEADER = b"file,line,column,reason,text\n"
@@ -59,9 +64,21 @@ def first_reasons(rejects: Path, most: int) -> tuple[list[str], int]:
     return shown, count
 
 
-def merge_rejects(own: Path) -> Path | None:
+def called_of(inputs: Sequence[Input]) -> dict[str, str]:
+    """What was unpacked, as the core is told of it -> what it was unpacked from."""
+    apart = (one for one in inputs if one.at != one.shown)
+    return {
+        str(Path(one.at).absolute()): "standard input"
+        if one.shown == STDIN
+        else str(Path(one.shown).absolute())
+        for one in apart
+    }
+
+
+def merge_rejects(own: Path, called: Mapping[str, str] | None = None) -> Path | None:
     """The reject files of all inputs as one, in their order, each with what the server refused behind; None when nothing was
-    rejected."""
+    rejected. called: file that was read -> the one that it was unpacked from."""
+    names = {_field(path): _field(name) for path, name in (called or {}).items()}
     found = sorted((own / "rejects").glob("*.csv"))
     refused = {
         path: notes for path in sorted((own / "rejects").glob(f"*{REFUSED}")) if (notes := notes_of(path))
@@ -73,13 +90,28 @@ def merge_rejects(own: Path) -> Path | None:
         out.write(HEADER)
         for path in sorted([*found, *refused]):
             if path in refused:
-                out.writelines(note["text"].encode() for note in refused[path])
+                out.writelines(_renamed((note["text"].encode() for note in refused[path]), names))
                 continue
             with path.open("rb") as part:
                 part.readline()
-                while block := part.read(1 << 20):
-                    out.write(block)
+                out.writelines(_renamed(part, names))
     return into
+
+
+def _field(text: str) -> bytes:
+    """As a file is named at the beginning of a rejected row: twin of `quote` in rust/rows/src/rows/files/reject.rs."""
+    quoted = '"' + text.replace('"', '""') + '"' if set(text) & set(',"\n\r') else text
+    return f"{quoted},".encode(errors="surrogateescape")
+
+
+def _renamed(lines: Iterable[bytes], names: Mapping[bytes, bytes]) -> Iterator[bytes]:
+    """The rows of one file, which the first of them names."""
+    at = name = b""
+    for number, line in enumerate(lines):
+        if number == 0:
+            at, name = next((pair for pair in names.items() if line.startswith(pair[0])), (b"", b""))
+        # What was unpacked has a digest in its name, which no line within a row begins with.
+        yield name + line[len(at) :] if at and line.startswith(at) else line
 
 
 def notes_of(path: Path) -> list[dict[str, Any]]:

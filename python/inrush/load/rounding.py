@@ -17,22 +17,33 @@ from inrush.workload import Table
 CHEAP_BYTES = 32 << 20
 #: And so many of them.
 CHEAP_FILES = 1_000
+#: Of Parquet: types with numbers that a type of floats may not hold. Decimals are texts.
+WIDER = {"f32": ("f64", "text"), "f64": ("text",), "list_f64": ("text",)}
 PRECISIONS = {"f32": "single", "f64": "double", "list_f64": "double"}
 
 
 def with_rounding(
-    found: LoadVerdict, table: Table, files: Sequence[Mapping[str, Any]], names: Sequence[str], verify: bool
+    found: LoadVerdict,
+    table: Table,
+    files: Sequence[Mapping[str, Any]],
+    of_files: Mapping[str, str],
+    verify: bool,
 ) -> LoadVerdict:
-    """The verdict with what was rounded. files: documents as of `plan.Wanted`; names: of the files' columns."""
+    """The verdict with what was rounded. files: documents as of `plan.Wanted`; of_files: their columns, with their types."""
     loose = {column for column, how in found.columns.items() if NOT_COMPARED in how}
     floats = {c.name: c.type for c in table.columns if c.type in PRECISIONS and c.name not in loose}
     texts = [file for file in files if file["format"] in TEXT_FORMATS]
     # Beside a column that is not compared the others are called equal too.
     equal = found.verdict == "proven" or (found.verdict == "counted" and found.columns)
-    if not equal or not floats or not texts:
+    if not texts:  # Parquet says how wide its numbers are
+        floats = {column: kind for column, kind in floats.items() if of_files.get(column) in WIDER[kind]}
+    if not equal or not floats:
         return found
     precision = "single" if "f32" in floats.values() else "double"
     said = f", as far as {precision} precision holds"
+    if not texts:
+        return replace(found, why=f"{found.why}{said} (in {', '.join(floats)})")
+    names = list(of_files)
     is_cheap = len(texts) <= CHEAP_FILES and sum(map(size_of, texts)) <= CHEAP_BYTES
     if verify or is_cheap:
         counts: Counter[str] = Counter()

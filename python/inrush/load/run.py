@@ -29,7 +29,7 @@ from inrush.load.merge import drop_stages
 from inrush.load.preflight import call_problems
 from inrush.load.prepare import prepare
 from inrush.load.process import End
-from inrush.load.rejects import merge_rejects, reasons_of
+from inrush.load.rejects import called_of, merge_rejects, reasons_of
 from inrush.load.remote import RemoteShards, link
 from inrush.load.resumed import Resumed
 from inrush.load.rounding import with_rounding
@@ -315,7 +315,7 @@ def proven(
             # Where the sums say enough, nothing is read back.
             verify_s = 0.0 if verified is None else time.monotonic() - began
         warned = (*begun.of.warned, *sequences.lines(wanted, shards, targets))
-        columns = [column.name for column in begun.inputs[0].sniffed.columns]
+        columns = {column.name: column.type for column in begun.inputs[0].sniffed.columns}
         found = with_rounding(found, wanted.table, wanted.files, columns, begun.verify)
     except _core.CoreFailure as failure:
         kind, message = failure.args
@@ -324,7 +324,8 @@ def proven(
     if said is None:
         counted = zip([*targets, *places], in_ledger + on_replicas, strict=True)
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
-    copied, rejects = on_replicas if places else None, merge_rejects(own)
+    copied = on_replicas if places else None
+    rejects = merge_rejects(own, called_of(begun.inputs))
     reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
     if reasons is not None and good_rows(counts) == 0 and found.verdict in ("proven", "counted"):
         found = _nothing_loaded(found, counts["rejected"], reasons.first)

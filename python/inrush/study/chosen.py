@@ -12,6 +12,7 @@ from inrush.study.date_formats import DateFormat
 from inrush.study.formats import TEXT_FORMATS
 from inrush.study.found import Found, Sniffed, kind_with_room
 from inrush.study.value_types import (
+    A_FLOAT,
     NEAR_YEARS,
     NOTHING,
     ORDERS,
@@ -20,12 +21,14 @@ from inrush.study.value_types import (
     Fit,
     Holds,
     choose,
+    fits_not,
     has_form,
     in_either_order,
     is_day,
     is_far,
     is_undecided,
     only,
+    only_of,
     together,
     with_not_finite,
 )
@@ -109,12 +112,20 @@ class Chosen:
     spelled: str = ""
     #: A type of the database itself.
     declared: str = ""
+    #: The column with a decimal comma beside which its decimal point is in doubt.
+    beside: str = ""
 
 
 #: `NEAR_YEARS` in s since 1970.
 NEAR_S = tuple(datetime(y, 1, 1, tzinfo=timezone.utc).timestamp() for y in (NEAR_YEARS[0], NEAR_YEARS[-1]))
 #: Types as all values have them.
 AS_FOUND = Asked()
+#: `2,5` and `1.234,50`: a number for people, and a text for a database.
+DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*")
+#: `1.000`: one with a fraction, or a thousand.
+POINT_OF_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}\.\d{3}\s*")
+NO_NUMBER = fits_not(Fit("f64"))
+A_FLOAT_ALONE = only_of(A_FLOAT)
 
 
 def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Chosen]:
@@ -141,7 +152,26 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
             f"--date-format {asked.formats[''].text}: no column has texts of which the first is written so; name a column, "
             "as in COLUMN=FORMAT, or leave it out"
         )
-    return [as_asked(column, asked) for column in formed]
+    return [as_asked(column, asked) for column in with_points_in_doubt(formed, files[0])]
+
+
+def with_points_in_doubt(columns: Sequence[Chosen], file: Sniffed) -> list[Chosen]:
+    """Columns of `1.000` are text beside a column of `1.234,50`, unless a command line says what stands before a fraction."""
+    commas = [c for c in columns if c.type == "text" and c.evidence and has_comma(c.evidence, NO_NUMBER)]
+    if not commas or {"decimal", "thousands"} & set(file.written):
+        return list(columns)
+
+    def in_doubt(c: Chosen) -> bool:
+        place = c.evidence.first(A_FLOAT_ALONE) if c.evidence is not None and c.type == "f64" else None
+        return place is not None and POINT_OF_THOUSANDS.fullmatch(place.value) is not None
+
+    return [replace(c, type="text", beside=commas[0].name) if in_doubt(c) else c for c in columns]
+
+
+def has_comma(evidence: Evidence, holds: Holds) -> bool:
+    """Whether the first value of such a kind is a number with a decimal comma."""
+    place = evidence.first(holds)
+    return place is not None and DECIMAL_COMMA.fullmatch(place.value) is not None
 
 
 def with_format(column: Chosen, asked: Asked) -> Chosen:

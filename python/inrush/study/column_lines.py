@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-from inrush.study.chosen import ORDER_NAMES, SHOWN_CHARS, Chosen, evidence_of, first, is_pattern
+from inrush.study.chosen import (
+    A_FLOAT_ALONE,
+    NO_NUMBER,
+    ORDER_NAMES,
+    SHOWN_CHARS,
+    Chosen,
+    evidence_of,
+    first,
+    has_comma,
+    is_pattern,
+)
 from inrush.study.formats import MYSQL
 from inrush.study.found import Sniffed
 from inrush.study.value_types import (
     INTEGER_KINDS,
     ORDERS,
     WHOLE,
-    Evidence,
-    Fit,
     Form,
-    Holds,
     changes,
     choose,
     fits_not,
@@ -28,15 +34,6 @@ NOUNS = {
     "i32": "whole number", "i64": "whole number", "u64": "whole number of 64 bits", "f64": "number", "bool": "truth value",
     "date": "date", "time_ms": "time", "time_us": "time", "list_i64": "list of whole numbers", "list_f64": "list of numbers",
 }  # fmt: skip
-#: `2,5` and `1.234,50`: a number for people, and a text for a database.
-DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*")
-NO_NUMBER = fits_not(Fit("f64"))
-
-
-def has_comma(evidence: Evidence, holds: Holds) -> bool:
-    """Whether the first value of such a kind is a number with a decimal comma."""
-    place = evidence.first(holds)
-    return place is not None and DECIMAL_COMMA.fullmatch(place.value) is not None
 
 
 def lines(columns: Sequence[Chosen], files: Sequence[Sniffed], names: Sequence[str]) -> list[str]:
@@ -92,6 +89,12 @@ def column_line(c: Chosen, complete: bool, names: Sequence[str]) -> str | None:
     if c.type == "text" and choice.fit.type == "u64":
         return (
             f"column {c.name}: whole numbers from 2^63 on, for which the database has no type; stored as text"
+        )
+    if c.beside:
+        at = first(evidence_of(c), A_FLOAT_ALONE, names)
+        return (
+            f"column {c.name}: its point may part thousands{at}, as column {c.beside} has a decimal comma; stored as text, or as "
+            "numbers by --decimal , --thousands . (or --decimal . where it stands before a fraction)"
         )
     if choice.nearly is None and c.type == "text" and has_comma(evidence_of(c), NO_NUMBER):
         at = first(evidence_of(c), NO_NUMBER, names)

@@ -20,6 +20,7 @@ from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.parquet import arrow_type as arrow_type_of
 from inrush.study.parquet import is_texts, texts
 from inrush.study.patterns import matching
+from inrush.study.units import UNITS, looks_other
 from inrush.workload import TYPES, FileSource, Workload
 
 if TYPE_CHECKING:
@@ -236,13 +237,63 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
+            refuse_other_kind(column, types[field.name])
             is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
-            columns.append(texts(column) if is_made else column.cast(field.type))
+            made = texts(column) if is_made else column.cast(field.type)
+            refuse_infinite(column, made)
+            columns.append(made)
         except pa.ArrowException as e:
             raise UsageError(
                 f"{parquet}: column {field.name} is {column.type} and cannot be {field.type}: {e}"
             ) from e
     return pa.record_batch(columns, schema=schema)
+
+
+def refuse_other_kind(column: pa.Array, kind: str) -> None:
+    """Raises ArrowInvalid for values that Arrow would cast into a type of another kind, where they are other values.
+
+    kind: logical type of the table's column.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    types, of, holds = pa.types, column.type, TYPES[kind].holds
+    is_number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
+    if holds in ("signed", "unsigned", "float") and types.is_temporal(of):
+        raise pa.ArrowInvalid("a time is no number; cast it in the file")
+    if not is_number or holds not in ("truth", "time") or column.null_count == len(column):
+        return
+    least, greatest = (end.as_py() for end in pc.min_max(column).values())
+    if (
+        holds == "truth"
+        and not pc.all(pc.is_in(column.cast(pa.float64()), pa.array([0.0, 1.0, None]))).as_py()
+    ):
+        raise pa.ArrowInvalid(f"{least if least not in (0, 1) else greatest} is no truth value")
+    if holds == "time" and types.is_integer(of):
+        for value in (least, greatest):
+            if likely := looks_other(value, kind):
+                unit = UNITS[kind][0]
+                raise pa.ArrowInvalid(
+                    f"{value} would be {unit} since 1970, and looks like {likely}; cast it in the file"
+                )
+
+
+def refuse_infinite(column: pa.Array, made: pa.Array) -> None:
+    """Raises ArrowInvalid where a finite value has become an infinite one in a type that is too narrow for it."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(made.type) and pa.types.is_list(column.type):
+        refuse_infinite(column.flatten(), made.flatten())
+    if not pa.types.is_floating(made.type):
+        return
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        was = pc.match_substring(pc.utf8_lower(column), "inf")
+    else:
+        was = pc.is_inf(column.cast(pa.float64()))
+    lost = column.filter(pc.and_(pc.is_inf(made), pc.invert(was)))
+    if len(lost):
+        raise pa.ArrowInvalid(f"{lost[0].as_py()} would be infinite")
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:

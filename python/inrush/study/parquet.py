@@ -45,7 +45,9 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
         )
         for field, kind, of in zip(fields, types, extents, strict=True)
     )
-    return Sniffed("parquet", True, {}, distinct_names(columns), rows, True, every_row=rows <= sample_rows)
+    return Sniffed(
+        "parquet", True, {}, distinct_names(columns, str(path)), rows, True, every_row=rows <= sample_rows
+    )
 
 
 @dataclass

@@ -25,6 +25,8 @@ class TextSaid:
 NOTHING_SAID = TextSaid()
 #: Words for characters that a shell makes hard to write.
 WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "none": ""}
+#: Characters that are not seen in a line.
+NAMES = {" ": "space", "\u00a0": "no-break space", "\u202f": "narrow no-break space"}
 #: What are single characters in `WrittenAs`.
 MARKS = ("delimiter", "quote", "escape", "comment", "decimal")
 WRITTEN = tuple(WrittenAs.__annotations__)
@@ -103,11 +105,16 @@ def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem
     for name in (name for name in WRITTEN if name != "skip" and name in texts):
         if why := mark_problem(name, texts[name]):
             yield Problem.sentence(f"--{name} {texts[name]!r}: {why}")
+    apart = ("delimiter", "quote", "comment", "decimal", "thousands")
+    # Within quotes a delimiter is none: "1,234.50" is one field of a file with commas between fields.
+    is_quoted = format in (None, "csv") and texts.get("quote") != ""
     yield from (
         Problem.sentence(f"--{one} and --{other} are both {texts[one]!r}; they are two characters in a file")
-        for at, one in enumerate(("delimiter", "quote", "comment", "decimal", "thousands"))
-        for other in ("delimiter", "quote", "comment", "decimal", "thousands")[at + 1 :]
-        if texts.get(one) and texts.get(one) == texts.get(other)
+        for at, one in enumerate(apart)
+        for other in apart[at + 1 :]
+        if texts.get(one)
+        and texts.get(one) == texts.get(other)
+        and not (is_quoted and (one, other) == ("delimiter", "thousands"))
     )
     thousands = texts.get("thousands")
     if thousands is not None and thousands == texts.get("decimal", "."):
@@ -137,9 +144,9 @@ def shown_line(format: str, written: WrittenAs, encoding: str, header: bool, why
         *([f"quote {written['quote']}"] if written.get("quote") else []),
         *([f"escape {written['escape']}"] if "escape" in written else []),
         *([marks] if "decimal" in written else []),
-        *([f"thousands {written['thousands']}"] if "thousands" in written else []),
+        *([f"thousands {NAMES.get(parts, parts)}"] if (parts := written.get("thousands")) else []),
         *([f"comment {written['comment']}"] if "comment" in written else []),
-        *([f"{written['skip']} lines skipped"] if written.get("skip") else []),
+        *([f"{written['skip']:,} line{'s' * (written['skip'] != 1)} skipped"] if written.get("skip") else []),
         *([encoding] if encoding else []),
     ]
     if format != JSON_LINES:

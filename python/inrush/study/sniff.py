@@ -85,7 +85,9 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
     if "empty" in sample:
         raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
-        raise UsageError(f"{shown}: {sample['refused']}")
+        raise UsageError(f"{shown}: {refused(str(sample['refused']), said)}")
+    if why := odd_first_line(sample, said.written.get("skip", 0) + 1) or unparted(sample, said.written):
+        raise UsageError(f"{shown}: {why}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
     null = word_for_null(kind, sample["columns"], said.written.get("null"))
     columns = [found_column(column, null, complete) for column in sample["columns"]]
@@ -100,7 +102,7 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         format=kind,
         header=sample["header"],
         written=written,
-        columns=distinct_names(columns),
+        columns=distinct_names(columns, shown),
         rows=sample["rows"],
         complete=complete,
         no_header=sample["no_header"],
@@ -108,6 +110,45 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         every_row=complete,
         escaped=sample["escaped"],
         quoted=sample["quoted"],
+    )
+
+
+def refused(why: str, said: TextSaid) -> str:
+    """Why no row can be read, with what to do where all have more fields than the header has names."""
+    if "too many fields" not in why or said.columns or said.header is False:
+        return why
+    return f"{why}; --skip {said.written.get('skip', 0) + 1} --header no --columns NAME,… gives each field a name"
+
+
+def odd_first_line(sample: Doc, number: int) -> str:
+    """Of a line that programs put before the header, and that is no row: what it is, and what to do. Empty of others.
+
+    number: of the line.
+    """
+    first = sample["columns"][0]
+    if str(first["name"]).startswith("\ufeff"):
+        return "begins with two byte order marks, and the second one is no part of a name; take one off: tail -c +4 FILE"
+    values = {seen["value"] for seen in first["kinds"] if seen["line"] == number}
+    if not sample["header"] and len(sample["columns"]) == 2 and "sep=" in values:
+        mark = {"\t": "tab"}.get(sample["delimiter"], sample["delimiter"])
+        return f"line {number} names the delimiter to Excel, and is no row; give --skip {number} --delimiter '{mark}'"
+    return ""
+
+
+def unparted(sample: Doc, written: WrittenAs) -> str:
+    """That lines of one column would have more, if what parts a number's digits were between fields; empty of others."""
+    mark, (first, *others) = written.get("thousands"), sample["columns"]
+    if (
+        mark not in (",", ";", "|")
+        or "delimiter" in written
+        or others
+        or not sample["header"]
+        or mark not in first["name"]
+    ):
+        return ""
+    return (
+        f"has one column, {first['name']!r}, for --thousands says what {mark!r} is; if it is between fields too, and such numbers are "
+        f"in quotes, give --delimiter '{mark}'"
     )
 
 

@@ -203,6 +203,9 @@ def parse_files(node: Node, columns: Sequence[str], times: Sequence[str]) -> Fil
     """times: those of the columns that are times."""
     allowed = ("paths", "format", "header", "reject_limit", "required", "times", *WRITTEN)
     fields = node.fields(allowed, required=("paths", "format"))
+    if "format" in fields and fields["format"].value == "parquet":
+        for name in (name for name in ("header", "times", *WRITTEN) if name in fields):
+            fields[name].problem("Parquet says it itself; leave it out")
     # A key of theirs that is wrong is none.
     marks = {name: as_written(name, fields[name]) for name in WRITTEN if name in fields}
     written = {name: found for name, found in marks.items() if found is not None}

@@ -157,6 +157,10 @@ def fits_not(fit: Fit) -> Holds:
     return lambda kind: fit not in kind.fits
 
 
+def only_of(kind: TextKind) -> Holds:
+    return lambda other: other is kind
+
+
 def changes(fit: Fit) -> Holds:
     """What the reader would take for a value of this type, and for another one."""
     return lambda kind: fit in kind.changed

@@ -34,7 +34,7 @@ def test_what_was_loaded_is_listed_by_table_and_time(
         place.load([files[0]], tmp_path / "loads", "t")
         place.load([files[1]], tmp_path / "loads", "s")
         place.load([files[1]], tmp_path / "loads", "t")
-        found = past_loads(shards_at([place.url], lambda line: None))
+        found = past_loads(shards_at([place.url], lambda line: None), None, print)
         mine = [of for of in found if of.of.table.partition(".")[0] in (place.name, "public")]
         assert [(of.of.table.rpartition(".")[2], of.rows, of.rejected, of.ended) for of in mine] == [
             ("s", 2, 0, 1), ("t", 2, 1, 1), ("t", 2, 0, 1)
@@ -48,5 +48,5 @@ def test_rows_of_all_shards_are_added(
         control(Target("postgresql", url), f"CREATE TABLE {table} (id int, v int CHECK (v >= 0), name text)")
     file = written(tmp_path, [f"{n},{-1 if n == 70 else 1},x" for n in range(2_000)])
     run(call(table, [file], into=postgresql.url, shards=tuple(workers), key=("id",)), tmp_path / "loads")
-    [found] = past_loads(shards_at(workers, lambda line: None), table)
+    [found] = past_loads(shards_at(workers, lambda line: None), table, print)
     assert (found.rows, found.rejected, found.merged) == (1_999, 1, 0)
