@@ -170,8 +170,10 @@ fn format_of(head: &Head, delimiter: u8) -> &'static str {
     };
     let mut escapes = Escapes::default();
     fields().for_each(|field| escapes.add(field));
-    // CSV may write NULL like that too, or mean the text; a file that quotes does not escape.
-    let is_mysqls = fields().any(|f| f == b"\\N") && !fields().any(is_in_quotes) && escapes.are_mysqls();
+    // CSV may write NULL like that too, or mean the text; a file that quotes does not escape. A quoted text with the delimiter in
+    // it is in several of these parts.
+    let quotes = || fields().any(|field| field.len() > 1 && field.starts_with(b"\""));
+    let is_mysqls = fields().any(|f| f == b"\\N") && !quotes() && escapes.are_mysqls();
     if is_mysqls {
         MYSQL
     } else {
@@ -247,6 +249,7 @@ mod tests {
         assert_eq!(found("1,\\N\n"), ("mysql", ','));
         assert_eq!(found("1,2\n"), ("csv", ','));
         assert_eq!(found("\"1\",\\N\n"), ("csv", ','));
+        assert_eq!(found("id,name\n1,\\N\n2,\"x,y\"\n"), ("csv", ','));
         assert_eq!(found("\"1\"\t\\N\n"), ("tsv", '\t'));
         assert_eq!(found("C:\\temp,\\N\n").0, "csv");
         assert_eq!(found("C:\\\\temp,\\N\n").0, "mysql");
