@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from inrush.engines.base.instance import Target
 from inrush.load.run import Loaded
 from tests import dumped
-from tests.dumped import Drawn, Row, tables
+from tests.dumped import Drawn, Row
 from tests.engines.test_load_proof import Place, database
-from tests.test_load_dumps import comes_back
+from tests.test_load_dumps import comes_back, drawn_of, written_in
 
 POSTGRESQL: dumped.Kinds = {
     "boolean": st.sampled_from(("true", "false")),
@@ -52,14 +51,15 @@ POSTGRESQL: dumped.Kinds = {
 
 
 class OnServer:
-    """A database of the test's own on a server. text: the engine's value of a text; read: its text of a column."""
+    """A database of the test's own on a server."""
 
     def __init__(self, place: Place, folder: Path) -> None:
         self.place, self.folder = place, folder
 
     def load(self, file: Path, table: str, create: bool = False) -> Loaded:
-        header = "no" if file.suffix == ".txt" else None
-        return self.place.load([file], self.folder / "loads", table, create=create, header=header)
+        """A dump of text says neither its format nor that it has no header where it has one column."""
+        said = {"header": "no", "format": "tsv"} if file.suffix == ".txt" else {"written": written_in(file)}
+        return self.place.load([file], self.folder / "loads", table, create=create, **said)
 
 
 class OnPostgresql(OnServer):
@@ -102,7 +102,6 @@ def here(postgresql: Target) -> Iterator[Place]:
 
 
 @pytest.mark.parametrize("form", ["csv", "text"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
-@given(drawn=tables(POSTGRESQL))
+@drawn_of(POSTGRESQL)
 def test_postgresql_s_dump_comes_back(here: Place, folder: Path, form: str, drawn: Drawn) -> None:
     comes_back(OnPostgresql(here, folder), form, drawn)
