@@ -41,7 +41,9 @@ def texts(most: int = 8) -> st.SearchStrategy[str]:
 
 
 def wholes(low: int, high: int) -> st.SearchStrategy[str]:
-    ends = st.sampled_from([n for n in (low, low + 1, -1, 0, 1, 2**53 + 1, high - 1, high) if low <= n <= high])
+    ends = st.sampled_from(
+        [n for n in (low, low + 1, -1, 0, 1, 2**53 + 1, high - 1, high) if low <= n <= high]
+    )
     return st.one_of(ends, st.integers(low, high)).map(str)
 
 
@@ -107,7 +109,9 @@ class Drawn:
 def tables(draw: st.DrawFn, kinds: Kinds, null: bool = True, least: tuple[int, int] = (1, 1)) -> Drawn:
     """null: whether this engine's columns have NULL without being asked. least: columns, and rows."""
     columns = draw(st.lists(st.sampled_from(list(kinds)), min_size=least[0], max_size=8))
-    cells = [st.one_of(st.none(), kinds[kind]) if null and draw(st.booleans()) else kinds[kind] for kind in columns]
+    cells = [
+        st.one_of(st.none(), kinds[kind]) if null and draw(st.booleans()) else kinds[kind] for kind in columns
+    ]
     return Drawn(tuple(columns), tuple(draw(st.lists(st.tuples(*cells), min_size=least[1], max_size=40))))
 
 
@@ -137,7 +141,11 @@ def value_of(text: str | None) -> Any:
         return None
     if NUMBER.fullmatch(text):
         number = Decimal(text)
-        return ("number", number.is_signed() if text[0] == "-" else False, number.normalize() if number else 0)
+        return (
+            "number",
+            number.is_signed() if text[0] == "-" else False,
+            number.normalize() if number else 0,
+        )
     if found := TIME.fullmatch(text):
         return ("time", instant(found)) if instant(found) is not None else text
     if text.startswith("[") and text.endswith("]"):
@@ -147,7 +155,9 @@ def value_of(text: str | None) -> Any:
             return text
         if all(item is None or isinstance(item, Decimal) for item in items):
             return ("list", tuple(item if item is None else value_of(str(item)) for item in items))
-    return {"inf": "Infinity", "-inf": "-Infinity", "Inf": "Infinity", "-Inf": "-Infinity", "nan": "NaN"}.get(text, text)
+    return {"inf": "Infinity", "-inf": "-Infinity", "Inf": "Infinity", "-Inf": "-Infinity", "nan": "NaN"}.get(
+        text, text
+    )
 
 
 def instant(found: re.Match[str]) -> Any:

@@ -145,9 +145,13 @@ class InSqlite:
     def fill(self, drawn: Drawn) -> None:
         for name in ("t", "same"):
             self.ask(f"CREATE TABLE {name} ({drawn.columns})")
-        makes = [{"REAL": float}.get(kind, int if "INT" in kind or kind == "BOOLEAN" else str) for kind in drawn.kinds]
+        makes = [
+            {"REAL": float}.get(kind, int if "INT" in kind or kind == "BOOLEAN" else str)
+            for kind in drawn.kinds
+        ]
         rows = [
-            [None if text is None else make(text) for make, text in zip(makes, row, strict=True)] for row in drawn.rows
+            [None if text is None else make(text) for make, text in zip(makes, row, strict=True)]
+            for row in drawn.rows
         ]
         self.ask(f"INSERT INTO t VALUES ({', '.join('?' * len(makes))})", rows)
 
@@ -155,7 +159,9 @@ class InSqlite:
         """As `.mode csv` and `.headers on` of SQLite's shell write it, but for floats, of which the shell drops digits."""
         path = self.folder / "t.csv"
         with path.open("w", newline="", encoding="utf-8") as out:
-            out.write(",".join(name for name, *_ in self.ask("SELECT name FROM pragma_table_info('t')")) + "\r\n")
+            out.write(
+                ",".join(name for name, *_ in self.ask("SELECT name FROM pragma_table_info('t')")) + "\r\n"
+            )
             for row in self.ask("SELECT * FROM t"):
                 out.write(",".join(map(in_csv, row)) + "\r\n")
         return path
@@ -164,7 +170,10 @@ class InSqlite:
         kinds = self.ask(f"SELECT name, type FROM pragma_table_info('{table}')")
         texts = (AS_TEXT.get(kind, "{0}").format(name) for name, kind in kinds)
         found = self.ask(f"SELECT {', '.join(texts)} FROM {table}")
-        return [tuple(v if v is None else repr(v) if isinstance(v, float) else str(v) for v in row) for row in found]
+        return [
+            tuple(v if v is None else repr(v) if isinstance(v, float) else str(v) for v in row)
+            for row in found
+        ]
 
     def load(self, file: Path, table: str, create: bool = False) -> Loaded:
         return loaded(self.folder, file, f"sqlite://{self.path}", table, create)
@@ -216,7 +225,9 @@ def drawn_of(kinds: dumped.Kinds) -> Callable[[Callable[..., None]], Callable[..
     """For a test of tables with columns of these types."""
     is_brief = settings().max_examples < settings.get_profile("inrush").max_examples
     how = {"max_examples": FEW, "derandomize": True} if is_brief else {}
-    return lambda test: settings(**how, suppress_health_check=[*HealthCheck])(given(drawn=tables(kinds))(test))
+    return lambda test: settings(**how, suppress_health_check=[*HealthCheck])(
+        given(drawn=tables(kinds))(test)
+    )
 
 
 @drawn_of(DUCKDB_CSV)
@@ -279,4 +290,7 @@ def test_a_word_for_null_among_numbers_is_said_of_a_table_that_is_there(tmp_path
     call = Call((f"{tmp_path}/a.csv",), "t", f"duckdb://{there.path}")
     load(call, tmp_path / "loads", notes.append, lambda event: None)
     assert there.rows("t") == [("1", "x"), (None, None), ("2", "")]
-    assert notes[0] == "NULL is written 'NA', and an empty field is an empty text; --null '' reads them the other way"
+    assert (
+        notes[0]
+        == "NULL is written 'NA', and an empty field is an empty text; --null '' reads them the other way"
+    )

@@ -45,4 +45,6 @@ def null_lines(inputs: Sequence[Input]) -> list[str]:
     word = next((one.sniffed.written["null"] for one in inputs if "null" in one.sniffed.written), None)
     if word is None:
         return []
-    return [f"NULL is written {word!r}, and an empty field is an empty text; --null '' reads them the other way"]
+    return [
+        f"NULL is written {word!r}, and an empty field is an empty text; --null '' reads them the other way"
+    ]

@@ -22,7 +22,9 @@ POSTGRESQL: dumped.Kinds = {
     "bigint": dumped.wholes(-(2**63), 2**63 - 1),
     "real": dumped.floats(32),
     "double precision": dumped.floats(64),
-    "numeric": st.one_of(dumped.decimals(30, 7), st.sampled_from(("NaN", "Infinity", "-0.0", "1e30", "1.50"))),
+    "numeric": st.one_of(
+        dumped.decimals(30, 7), st.sampled_from(("NaN", "Infinity", "-0.0", "1e30", "1.50"))
+    ),
     "numeric(10,2)": dumped.decimals(10, 2),
     "numeric(4,4)": dumped.decimals(4, 4),
     "text": dumped.texts(),
@@ -69,7 +71,11 @@ class OnPostgresql(OnServer):
         for table in ("t", "same"):
             self.place.ask(f"CREATE TABLE {table} ({drawn.columns})")
         rows = [
-            "(" + ", ".join("NULL" if v is None else f"{literal(v)}::{k}" for v, k in zip(row, drawn.kinds, strict=True)) + ")"
+            "("
+            + ", ".join(
+                "NULL" if v is None else f"{literal(v)}::{k}" for v, k in zip(row, drawn.kinds, strict=True)
+            )
+            + ")"
             for row in drawn.rows
         ]
         self.place.ask(f"INSERT INTO t VALUES {', '.join(rows)}")
@@ -89,7 +95,6 @@ class OnPostgresql(OnServer):
         # As the server writes them: a cast of `inet` to text adds its bits, and one of `char(n)` drops its blanks.
         texts = (f"CASE WHEN {name} IS NOT NULL THEN format('%s', {name}) END" for (name,) in names)
         return [tuple(row) for row in self.place.ask(f"SELECT {', '.join(texts)} FROM {table}")]
-
 
 
 def literal(text: str) -> str:
