@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import strategies as st
@@ -60,7 +61,8 @@ class OnServer:
 
     def load(self, file: Path, table: str, create: bool = False) -> Loaded:
         """A dump of text says neither its format nor that it has no header where it has one column."""
-        said = {"header": "no", "format": "tsv"} if file.suffix == ".txt" else {"written": written_in(file)}
+        as_text: dict[str, Any] = {"header": "no", "format": "tsv", "written": {"delimiter": "\t"}}
+        said = as_text if file.suffix == ".txt" else {"written": written_in(file)}
         return self.place.load([file], self.folder / "loads", table, create=create, **said)
 
 
