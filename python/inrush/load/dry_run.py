@@ -33,6 +33,7 @@ from inrush.load.input import (
     times_of,
     type_lines,
 )
+from inrush.load.null_word import null_lines, with_null_of_table
 from inrush.load.preflight import call_problems
 from inrush.load.prepare import no_table, value_lines
 from inrush.load.readback import files_read
@@ -103,6 +104,9 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         refuse_unknown_numbers(table, of_files, inputs[0].sniffed.written, shards.loading)
         found += table_lines(call, shards, targets, looked, table, described, there)
         found += value_lines(looked, table, described, asked, times, call.timezone)
+    inputs = with_null_of_table(inputs, table, shards.loading, call.written)
+    for line in () if call.create or "null" in call.written else null_lines(inputs):
+        note(line)
     files = tuple(file_document(one, table, spool, str(Path.cwd())) for one in inputs)
     first = inputs[0].sniffed
     if first.format in TEXT_FORMATS:

@@ -33,6 +33,7 @@ from inrush.load.ledger import Header
 from inrush.load.ledgers import Ledgers, at_once, has_ledgers, identity_of, once_more, open_ledgers
 from inrush.load.look import Begun
 from inrush.load.merge import make_stages, refuse_unmerged, with_merge
+from inrush.load.null_word import null_lines, with_null_of_table
 from inrush.load.remote import RemoteShards
 from inrush.load.shards import Shards
 from inrush.plan import ends
@@ -61,6 +62,9 @@ def prepare(
     proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     asked = create.asked_of(call, shards.loading)
+    inputs = with_null_of_table(inputs, table, shards.loading, call.written)
+    for line in () if call.create or "null" in call.written else null_lines(inputs):
+        note(line)
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
     reading.refuse_other_marks([*call.written], documents, files, there.as_begun)

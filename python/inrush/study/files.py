@@ -18,7 +18,7 @@ from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.parquet import arrow_type as arrow_type_of
-from inrush.study.parquet import is_texts, texts
+from inrush.study.parquet import is_texts, plain, texts
 from inrush.study.patterns import matching
 from inrush.study.units import UNITS, looks_other
 from inrush.workload import TYPES, FileSource, Workload
@@ -232,7 +232,7 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
 
     columns = []
     for field in schema:
-        column = batch.column(field.name)
+        column = plain(batch.column(field.name))
         found = arrow_type_of(parquet, batch.schema.field(field.name))
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:

@@ -26,6 +26,7 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
 
     try:
         file = pq.ParquetFile(path)
+        refuse_intervals(path, file)
         fields = [*file.schema_arrow]
         types = [arrow_type(path, field) for field in fields]
         rows = int(file.metadata.num_rows)
@@ -50,6 +51,15 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
     )
 
 
+def refuse_intervals(path: Path, file: pq.ParquetFile) -> None:
+    """Raises UsageError for lengths of time, which Arrow reads as twelve bytes without a meaning."""
+    leaves = [file.schema.column(k) for k in range(len(file.schema))]
+    if found := [leaf.path for leaf in leaves if leaf.converted_type == "INTERVAL"]:
+        raise UsageError(
+            f"{path}: column {found[0]} is an interval, which no type of ours keeps exactly; cast or drop it in the file"
+        )
+
+
 @dataclass
 class Extent:
     """What the first rows of a column hold."""
@@ -65,8 +75,7 @@ class Extent:
         import pyarrow.compute as pc
 
         self.nulls += column.null_count
-        if pa.types.is_dictionary(column.type):
-            column = column.dictionary_decode()
+        column = plain(column)
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             self.longest = max(self.longest, pc.max(pc.utf8_length(column)).as_py() or 0)
         elif pa.types.is_date(column.type) or pa.types.is_timestamp(column.type):
@@ -112,6 +121,8 @@ def arrow_type(path: Path, field: pa.Field) -> str:
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
+    if is_named(kind, "arrow.json"):
+        kind = kind.storage_type
     if types.is_boolean(kind):
         return "bool"
     if types.is_int8(kind) or types.is_uint8(kind) or types.is_int16(kind):
@@ -154,7 +165,23 @@ def is_texts(kind: pa.DataType) -> bool:
     import pyarrow as pa
 
     types = pa.types
+    if is_named(kind, "arrow.uuid"):
+        return True
     return bool(types.is_decimal(kind) or types.is_time(kind) or types.is_nested(kind) or types.is_null(kind))
+
+
+def is_named(kind: pa.DataType, name: str) -> bool:
+    """Whether a type is this one of Arrow's extensions, which say what plain texts or bytes mean."""
+    return getattr(kind, "extension_name", "") == name
+
+
+def plain(column: pa.Array) -> pa.Array:
+    """The values themselves, of a dictionary or of JSON."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.storage if is_named(column.type, "arrow.json") else column
 
 
 def texts(column: pa.Array) -> pa.Array:
@@ -163,8 +190,9 @@ def texts(column: pa.Array) -> pa.Array:
     import pyarrow.compute as pc
 
     types = pa.types
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
+    column = plain(column)
+    if is_named(column.type, "arrow.uuid"):
+        return pa.array([v if v is None else str(v) for v in column.to_pylist()], pa.string())
     if types.is_time(column.type):
         # As files and servers write them: no zeros at the end of a fraction, and none that is zero.
         return pc.replace_substring_regex(column.cast(pa.string()), r"\.0+$|(\.\d*[1-9])0+$", r"\1")

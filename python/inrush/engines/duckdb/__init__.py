@@ -16,7 +16,7 @@ from inrush.engines.base import row_calls, sql
 from inrush.engines.base.checksum import proof
 from inrush.engines.base.durability_level import Durability, Survives
 from inrush.engines.base.instance import Target
-from inrush.engines.base.loading import Loading
+from inrush.engines.base.loading import Loading, base_type
 from inrush.engines.base.merge import EMBEDDED
 from inrush.engines.base.page_counters import PageCounters
 from inrush.engines.base.plans import OpPlan, Probes, Proof, TablePlan, Unsupported
@@ -119,10 +119,14 @@ class DuckDBLoading(Loading):
         return {c.name: 0 for c in table.columns if c.type == "bytes"}
 
     def read_column(self, column: Column) -> str:
+        if not self.is_as_text(column.declared):
+            return read_column(column)
         name = quote(column.name)
-        return (
-            f"CAST({name} AS VARCHAR) AS {name}" if self.is_as_text(column.declared) else read_column(column)
-        )
+        text = f"CAST({name} AS VARCHAR)"
+        if base_type(column.declared) == "decimal":
+            # Where all digits stand behind the point, as in DECIMAL(3,3), DuckDB writes none before it.
+            text = f"regexp_replace({text}, '^(-?)\\.', '\\10.')"
+        return f"{text} AS {name}"
 
 
 class DuckDB(Twin):
