@@ -18,7 +18,7 @@ from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.parquet import arrow_type as arrow_type_of
-from inrush.study.parquet import is_texts, texts
+from inrush.study.parquet import damaged, is_texts, plain, texts
 from inrush.study.patterns import matching
 from inrush.workload import TYPES, FileSource, Workload
 
@@ -209,8 +209,12 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
             if missing:
                 has = ", ".join(file.schema_arrow.names)
                 raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
+            read = 0
             for batch in file.iter_batches(columns=list(types)):
                 stream.write_batch(cast(batch, schema, types, parquet))
+                read += batch.num_rows
+            if read != file.metadata.num_rows:
+                raise UsageError(damaged(parquet, file.metadata.num_rows, read))
         unfinished.rename(into)
     except (pa.ArrowException, OSError) as e:
         # Both of a file that is damaged and of a disk without room; of the latter only the number says it.
@@ -231,7 +235,7 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
 
     columns = []
     for field in schema:
-        column = batch.column(field.name)
+        column = plain(batch.column(field.name))
         found = arrow_type_of(parquet, batch.schema.field(field.name))
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:

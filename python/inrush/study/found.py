@@ -70,13 +70,13 @@ def kind_with_room(kind: str, complete: bool) -> str:
     return "i64" if kind == "i32" and not complete else kind
 
 
-def distinct_names(columns: Sequence[Found]) -> tuple[Found, ...]:
-    """Names that differ when a database ignores case."""
+def distinct_names(columns: Sequence[Found], of: str) -> tuple[Found, ...]:
+    """Names that differ when a database ignores case. of: the file as it is shown. Raises UsageError for others."""
     seen: set[str] = set()
     for column in columns:
         if column.name.lower() in seen:
             raise UsageError(
-                f"two columns are named {column.name}, but for upper and lower case; rename one in the file"
+                f"{of}: two columns are named {column.name}, but for upper and lower case; rename one in the file"
             )
         seen.add(column.name.lower())
     return tuple(columns)
