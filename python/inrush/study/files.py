@@ -240,6 +240,10 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
+            if found == "text":
+                column.validate(
+                    full=True
+                )  # texts are UTF-8, and times within a day: Arrow casts others without a word
             is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
             columns.append(texts(column) if is_made else column.cast(field.type))
         except pa.ArrowException as e:

@@ -73,7 +73,9 @@ def kind_with_room(kind: str, complete: bool) -> str:
 def distinct_names(columns: Sequence[Found], of: str) -> tuple[Found, ...]:
     """Names that differ when a database ignores case. of: the file as it is shown. Raises UsageError for others."""
     seen: set[str] = set()
-    for column in columns:
+    for number, column in enumerate(columns, start=1):
+        if not column.name:
+            raise UsageError(f"{of}: column {number} has no name; name it in the file")
         if column.name.lower() in seen:
             raise UsageError(
                 f"{of}: two columns are named {column.name}, but for upper and lower case; rename one in the file"

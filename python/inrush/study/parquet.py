@@ -208,7 +208,8 @@ def texts(column: pa.Array) -> pa.Array:
         return pa.array(made, pa.string())
     except (KeyError, OverflowError, TypeError, ValueError) as error:
         # Keys that stand twice in a map, names in a struct; times that Python has none for; keys that are lists.
-        raise pa.ArrowInvalid(f"a value is none that JSON has: {error.args[0]}") from error
+        why = error.args[0] if isinstance(error, KeyError) else error
+        raise pa.ArrowInvalid(f"a value is none that JSON has: {why}") from error
 
 
 def keyed(value: object) -> object:

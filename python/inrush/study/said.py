@@ -109,6 +109,11 @@ def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem
         for other in ("delimiter", "quote", "comment", "decimal", "thousands")[at + 1 :]
         if texts.get(one) and texts.get(one) == texts.get(other)
     )
+    if texts.get("quote") == "" and "escape" in texts:
+        yield Problem.sentence(
+            f"--escape {texts['escape']!r}: it stands in quotes, and --quote none says that there are none; --format mysql reads "
+            "texts in which backslashes escape without quotes"
+        )
     thousands = texts.get("thousands")
     if thousands is not None and thousands == texts.get("decimal", "."):
         yield Problem.sentence(
