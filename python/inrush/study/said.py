@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from inrush.border.table import WrittenAs
 from inrush.errors import Problem, refuse
-from inrush.study.formats import DELIMITERS, JSON_LINES, TEXT_FORMATS
+from inrush.study.formats import DELIMITERS, JSON_LINES, MYSQL, TEXT_FORMATS
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem
     )
     if texts.get("quote") == "" and "escape" in texts:
         yield Problem.sentence(
-            f"--escape {texts['escape']!r}: it stands in quotes, and --quote none says that there are none; --format mysql reads "
+            f"--escape {texts['escape']!r}: it stands in quotes, and --quote none says that there are none; --format {MYSQL} reads "
             "texts in which backslashes escape without quotes"
         )
     thousands = texts.get("thousands")
