@@ -14,6 +14,10 @@ import gzip
 import io
 import json
 import re
+import sys
+import tempfile
+from collections import Counter
+from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -26,7 +30,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from inrush.commands.load import lines
-from inrush.errors import UsageError
+from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.input import open_inputs
 from inrush.load.run import Loaded, load
@@ -198,31 +202,48 @@ def text_rows(file: Path, rejects: list[tuple[int, str]], of: Sniffed) -> list[l
     """The rows that are left, as Python's csv reads them; in the formats with escapes by the words of PostgreSQL and MySQL."""
     physical = file.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
     gone = {n for line, text in rejects for n in range(line, line + text.count("\n") + 1)}
-    text = b"\n".join(line for n, line in enumerate(physical, 1) if n not in gone).decode()
+    text = b"\n".join(line for n, line in enumerate(physical, 1) if n not in gone).decode(errors="replace")
     how = of.written
     comment, delimiter = how.get("comment"), how.get("delimiter", "," if of.format == "csv" else "\t")
     text = "\n".join(line for line in text.split("\n") if not (comment and line.startswith(comment)))
-    if of.format != "csv":
-        split = [
-            re.split(rf"(?<!\\){re.escape(delimiter)}", line.rstrip("\r"))
-            for line in text.split("\n")
-            if line
-        ]
-        rows = [
-            [field if field == "\\N" else re.sub(r"\\(.)", unescaped, field) for field in row]
-            for row in split
-        ]
+    if of.format == "ndjson":
+        found = [json.loads(line) for line in text.split("\n") if line.strip()]
+        rows = [[in_text(row.get(c.name)) for c in of.columns] for row in found]
+    elif of.format != "csv":
+        rows = escaped_rows(text, delimiter)
     else:
         quote = how.get("quote", '"')
         quoting = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-        read = csv.reader(io.StringIO(text, ""), delimiter=delimiter, escapechar=how.get("escape"), **quoting)  # type: ignore[arg-type]
+        reader = csv.reader(
+            io.StringIO(text, ""), delimiter=delimiter, escapechar=how.get("escape"), **quoting
+        )  # type: ignore[arg-type]
         # A blank line is a row of one column without a value.
-        rows = [row or [""] for row in read if row or len(of.columns) == 1]
+        rows = [row or [""] for row in reader if row or len(of.columns) == 1]
     return rows[1:] if of.header else rows
 
 
+def in_text(value: Any) -> str:
+    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def escaped_rows(text: str, delimiter: str) -> list[list[str]]:
+    """Of the formats in which a backslash escapes, line ends too."""
+    rows: list[list[str]] = [[]]
+    one = re.escape(delimiter)
+    for found in re.finditer(rf"((?:[^{one}\n\\]|\\.)*)({one}|\r?\n|\Z)", text, re.DOTALL):
+        field = found[1].removesuffix("\r")
+        rows[-1].append(
+            field if field == "\\N" else re.sub(r"\\([0-7]{1,3}|.)", unescaped, field, flags=re.DOTALL)
+        )
+        if found[2] != delimiter:
+            rows.append([])
+    return [row for row in rows if row not in ([], [""])]
+
+
 def unescaped(found: re.Match[str]) -> str:
-    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b"}.get(found[1], found[1])
+    if found[1].isdigit():
+        return chr(int(found[1], 8))
+    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}.get(found[1], found[1])
 
 
 TRUTHS = {True: ("true", "t", "yes", "y", "on", "1"), False: ("false", "f", "no", "n", "off", "0")}
@@ -238,15 +259,29 @@ def same(text: str, value: Any, null: str) -> bool:
         return float(text) == value
     if isinstance(value, list):
         return bool(json.loads(text) == value)
-    try:
+    if isinstance(value, int) and re.fullmatch(r"\s*[+-]?\d+\s*", text):
         return int(text) == value
-    except ValueError:
-        at = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
-        if isinstance(value, datetime.date):
-            return at == datetime.datetime.combine(value, datetime.time())
-        return bool(
-            (at if at.tzinfo else at.replace(tzinfo=UTC)) == EPOCH + datetime.timedelta(microseconds=value)
-        )
+    is_day = isinstance(value, datetime.date)
+    stored_at = (
+        datetime.datetime.combine(value, datetime.time(), UTC)
+        if is_day
+        else EPOCH + datetime.timedelta(microseconds=value)
+    )
+    return stored_at in instants(text.strip())
+
+
+def instants(text: str) -> list[datetime.datetime]:
+    """That a text may mean; of no zone those of UTC."""
+    day = re.match(r"(\d\d?)([./-])(\d\d?)\2(\d{4})", text)
+    orders = ((day[1], day[3]), (day[3], day[1])) if day else ()
+    spelled = [f"{day[4]}-{m:0>2}-{d:0>2}{text[day.end() :]}" for d, m in orders if day] or [
+        text.replace("Z", "+00:00")
+    ]
+    found = []
+    for one in spelled:
+        with suppress(ValueError):
+            found.append(datetime.datetime.fromisoformat(one))
+    return [at if at.tzinfo else at.replace(tzinfo=UTC) for at in found]
 
 
 def checked(folder: Path, case: Case, **words: Any) -> None:
@@ -333,3 +368,23 @@ def test_a_column_of_parquet_without_a_name_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table([[1], [2]], ["id", ""]), tmp_path / "a.parquet")
     with pytest.raises(UsageError, match=r"a\.parquet: column 2 has no name"):
         loaded(tmp_path / "a.parquet", tmp_path)
+
+
+def table_of(folder: Path) -> str:
+    """A row of the table in docs/loading.md, for all files below a folder; those that are different, by name."""
+    found: Counter[str] = Counter()
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        with tempfile.TemporaryDirectory() as work:
+            try:
+                kind = outcome(file, Path(work), reject_limit=10**9).partition(":")[0]
+            except (AssertionError, InrushError, ValueError) as error:
+                kind = f"\n{file}: {error}"
+        found[kind] += 1
+    odd = "".join(kind for kind in found if kind.startswith("\n"))
+    counts = " | ".join(str(found[kind]) for kind in (IDENTICAL, "rejected", "refused"))
+    return f"| {folder} | {found.total()} | {counts} |{odd}"
+
+
+if __name__ == "__main__":
+    csv.field_size_limit(2**31)
+    print(*(table_of(Path(folder)) for folder in sys.argv[1:]), sep="\n")

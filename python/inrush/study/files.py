@@ -237,13 +237,11 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
     for field in schema:
         column = plain(batch.column(field.name))
         found = arrow_type_of(parquet, batch.schema.field(field.name))
+        if found == "text":
+            refuse_damaged(column, field.name, parquet)
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
-            if found == "text":
-                column.validate(
-                    full=True
-                )  # texts are UTF-8, and times within a day: Arrow casts others without a word
             is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
             columns.append(texts(column) if is_made else column.cast(field.type))
         except pa.ArrowException as e:
@@ -251,6 +249,16 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
                 f"{parquet}: column {field.name} is {column.type} and cannot be {field.type}: {e}"
             ) from e
     return pa.record_batch(columns, schema=schema)
+
+
+def refuse_damaged(column: pa.Array, name: str, parquet: Path) -> None:
+    """Raises UsageError for texts that are not UTF-8 and times beyond a day: Arrow casts them without a word."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as e:
+        raise UsageError(f"{parquet}: column {name} has a value that is no {column.type}: {e}") from e
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:
