@@ -41,11 +41,8 @@ from inrush.study.said import read_said
 IDENTICAL = "identical"
 Case = tuple[bytes, dict[str, Any], str]
 
-NO_TEXT, QUOTE, NONE = (
-    "refused: is not text",
-    "refused: quotation mark without its partner",
-    "refused: none of its rows",
-)
+NO_TEXT, QUOTE = "refused: is not text", "refused: quotation mark without its partner"
+LONE_CR = "\ue00d"
 #: Inputs of CPython's Lib/test/test_csv.py; without a header, as there.
 PYTHON: tuple[Case, ...] = (
     (b"abc", {}, IDENTICAL), (b"", {}, "refused: is empty"), (b",", {}, IDENTICAL), (b'""', {}, IDENTICAL),
@@ -214,11 +211,16 @@ def text_rows(file: Path, rejects: list[tuple[int, str]], of: Sniffed) -> list[l
     else:
         quote = how.get("quote", '"')
         quoting = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-        reader = csv.reader(
-            io.StringIO(text, ""), delimiter=delimiter, escapechar=how.get("escape"), **quoting
-        )  # type: ignore[arg-type]
+        # To Python's reader a CR alone ends a line, to inrush it is a part of a text.
+        file_like = io.StringIO(re.sub(r"\r(?!\n)", LONE_CR, text), "")
+        escape = how.get("escape")
+        reader = csv.reader(file_like, delimiter=delimiter, escapechar=escape, **quoting)  # type: ignore[arg-type]
         # A blank line is a row of one column without a value.
-        rows = [row or [""] for row in reader if row or len(of.columns) == 1]
+        rows = [
+            [field.replace(LONE_CR, "\r") for field in row or [""]]
+            for row in reader
+            if row or len(of.columns) == 1
+        ]
     return rows[1:] if of.header else rows
 
 
@@ -256,7 +258,7 @@ def same(text: str, value: Any, null: str) -> bool:
     if isinstance(value, bool):
         return text.strip().lower() in TRUTHS[value]
     if isinstance(value, float):
-        return float(text) == value
+        return float(text) == value or (value != value and text.strip().lower() == "nan")
     if isinstance(value, list):
         return bool(json.loads(text) == value)
     if isinstance(value, int) and re.fullmatch(r"\s*[+-]?\d+\s*", text):
