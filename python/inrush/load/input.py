@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from typing import Any, NamedTuple
 from inrush.border.plan import Limits
 from inrush.border.table import WrittenAs
 from inrush.engines.base.loading import Loading, base_type
-from inrush.errors import UsageError
+from inrush.errors import Problem, UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
 from inrush.plan.ends import TextFile
@@ -113,11 +114,22 @@ def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input |
     stamp = seen(path)
     called = "standard input" if name == STDIN else name  # and not what it was unpacked into
     try:
-        return Input(name, str(path), sniff(path, sample_rows, said), stamp)
+        with called(path, name):
+            return Input(name, str(path), sniff(path, sample_rows, said), stamp)
     except Empty as why:
         return Vacant(name, str(path), stamp, Empty(str(why).replace(str(path), called, 1)))
     except UsageError as why:
         raise UsageError(str(why).replace(str(path), called, 1)) from None
+
+
+@contextmanager
+def called(at: Path, shown: str) -> Iterator[None]:
+    """Refusals of what was unpacked to `at` name the file that holds it."""
+    try:
+        yield
+    except UsageError as error:
+        name = "standard input" if shown == STDIN else shown
+        raise type(error)(Problem.sentence(str(p).replace(str(at), name)) for p in error.problems) from error
 
 
 def refuse_zone_of_parquet(inputs: Sequence[Input], timezone: str) -> None:
@@ -168,12 +180,12 @@ def with_all_members(inputs: Sequence[Input]) -> list[Input]:
         return list(inputs)
     names = tuple(dict.fromkeys(c.name for one in inputs for c in one.sniffed.columns))
 
-    def of(one: Sniffed) -> Sniffed:
+    def of(one: Sniffed, shown: str) -> Sniffed:
         here = {c.name: c for c in one.columns}
         absent = {name: Found(name, "text", one.rows, Evidence({})) for name in names if name not in here}
-        return replace(one, columns=distinct_names([{**here, **absent}[name] for name in names]))
+        return replace(one, columns=distinct_names([{**here, **absent}[name] for name in names], shown))
 
-    return [one._replace(sniffed=of(one.sniffed)) for one in inputs]
+    return [one._replace(sniffed=of(one.sniffed, one.shown)) for one in inputs]
 
 
 def _kind(of: Sniffed) -> tuple[Any, ...]:
@@ -384,7 +396,8 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
     if kind in TEXT_FORMATS:
         return {**document, "stamp": source.stamp.document()}
     path = Path(at)
-    stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
+    with called(path, source.shown):
+        stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
     refuse_changed(path, source.shown, source.stamp)
     unit_bytes = source.stamp.bytes / source.sniffed.rows
     return {**document, "path": str(stream), "format": "arrow", "unit_bytes": unit_bytes}

@@ -21,7 +21,7 @@ from typing import IO, NamedTuple
 from inrush.border.load import FileStamp
 from inrush.errors import CoreError, UsageError
 from inrush.load.expand import STDIN
-from inrush.study.parquet import OF_PARQUET
+from inrush.study.parquet import OF_ENCRYPTED, OF_PARQUET
 
 #: First bytes of a compressed file -> how it is packed.
 PACKED = {b"\x1f\x8b": "gzip", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zstd"}
@@ -230,7 +230,7 @@ def no_room(what: str, folder: Path, error: OSError) -> CoreError:
 def refuse_misnamed(path: Path, head: bytes, packing: str | None) -> None:
     """Raises UsageError for a file whose name ends as that of a packed or Parquet file, and which is none."""
     said = ENDINGS.get(path.suffix.lower())
-    found = "Parquet" if head.startswith(OF_PARQUET) else packing
+    found = "Parquet" if head.startswith((OF_PARQUET, OF_ENCRYPTED)) else packing
     if said in (None, found):
         return
     what = "it is empty" if not head else f"it holds {found}" if found else f"it begins with {head[:6]!r}"

@@ -262,7 +262,7 @@ def refuse_undecided(columns: Sequence[Chosen], names: Sequence[str]) -> None:
     """Raises DatesUndecided for columns with day and month in either order. names: of the files."""
     found = [c for c in columns if c.choice is not None and c.choice.undecided]
     if found:
-        raise DatesUndecided("\n".join([*(undecided_line(c, names) for c in found), HOW_TO_SAY]))
+        raise DatesUndecided("\n".join(undecided_line(c, names) for c in found) + f"; {HOW_TO_SAY}")
 
 
 HOW_TO_SAY = "say --dates dmy (day first) or --dates mdy (month first); --dates text keeps them as they stand"

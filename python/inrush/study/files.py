@@ -18,7 +18,7 @@ from inrush.border.pipeline import AnyPlan, InputFiles, loads_of
 from inrush.border.plan import InputPlan, InputWay, OpPlan, TablePlan
 from inrush.errors import CoreError, Problem, UsageError, refuse
 from inrush.study.parquet import arrow_type as arrow_type_of
-from inrush.study.parquet import is_texts, plain, texts
+from inrush.study.parquet import damaged, is_texts, plain, texts
 from inrush.study.patterns import matching
 from inrush.study.units import UNITS, looks_other
 from inrush.workload import TYPES, FileSource, Workload
@@ -210,8 +210,12 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
             if missing:
                 has = ", ".join(file.schema_arrow.names)
                 raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
+            read = 0
             for batch in file.iter_batches(columns=list(types)):
                 stream.write_batch(cast(batch, schema, types, parquet))
+                read += batch.num_rows
+            if read != file.metadata.num_rows:
+                raise UsageError(damaged(parquet, file.metadata.num_rows, read))
         unfinished.rename(into)
     except (pa.ArrowException, OSError) as e:
         # Both of a file that is damaged and of a disk without room; of the latter only the number says it.
@@ -234,6 +238,8 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
     for field in schema:
         column = plain(batch.column(field.name))
         found = arrow_type_of(parquet, batch.schema.field(field.name))
+        if found == "text":
+            refuse_damaged(column, field.name, parquet)
         try:
             if "bytes" in (found, types[field.name]) and found != types[field.name]:
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
@@ -294,6 +300,16 @@ def refuse_infinite(column: pa.Array, made: pa.Array) -> None:
     lost = column.filter(pc.and_(pc.is_inf(made), pc.invert(was)))
     if len(lost):
         raise pa.ArrowInvalid(f"{lost[0].as_py()} would be infinite")
+
+
+def refuse_damaged(column: pa.Array, name: str, parquet: Path) -> None:
+    """Raises UsageError for texts that are not UTF-8 and times beyond a day: Arrow casts them without a word."""
+    import pyarrow as pa
+
+    try:
+        column.validate(full=True)
+    except pa.ArrowException as e:
+        raise UsageError(f"{parquet}: column {name} has a value that is no {column.type}: {e}") from e
 
 
 def arrow_schema(types: Mapping[str, str]) -> pa.Schema:

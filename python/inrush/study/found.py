@@ -70,13 +70,15 @@ def kind_with_room(kind: str, complete: bool) -> str:
     return "i64" if kind == "i32" and not complete else kind
 
 
-def distinct_names(columns: Sequence[Found], shown: str = "") -> tuple[Found, ...]:
-    """Names that differ when a database ignores case. shown: the file's name. Raises UsageError for others."""
+def distinct_names(columns: Sequence[Found], of: str) -> tuple[Found, ...]:
+    """Names that differ when a database ignores case. of: the file as it is shown. Raises UsageError for others."""
     seen: set[str] = set()
-    for column in columns:
+    for number, column in enumerate(columns, start=1):
+        if not column.name:
+            raise UsageError(f"{of}: column {number} has no name; name it in the file")
         if column.name.lower() in seen:
             raise UsageError(
-                f"{shown}{': ' if shown else ''}two columns are named {column.name}, but for upper and lower case; rename one in the file"
+                f"{of}: two columns are named {column.name}, but for upper and lower case; rename one in the file"
             )
         seen.add(column.name.lower())
     return tuple(columns)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,9 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
 
 
-#: The first bytes of such a file.
+#: The first bytes of such a file, and of one that nobody reads without its key.
 OF_PARQUET = b"PAR1"
+OF_ENCRYPTED = b"PARE"
 
 
 def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
@@ -33,6 +35,12 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
         if rows == 0:
             raise UsageError(f"{path}: has no rows")
         extents = extents_of(file, sample_rows)
+        if not extents:
+            raise UsageError(damaged(path, rows, 0))
+        if lost := [field.name for field in fields if field.name not in extents]:
+            raise UsageError(
+                f"{path}: column {', '.join(lost)} is a group without columns, of which readers see nothing; drop it in the file"
+            )
     except (pa.ArrowException, OSError) as error:
         raise UsageError(f"{path}: cannot be read as Parquet ({error})") from error
     columns = tuple(
@@ -44,7 +52,9 @@ def sniff_parquet(path: Path, sample_rows: int = SAMPLE_ROWS) -> Sniffed:
             span_s=of.span_s,
             spelled=str(field.type) if kind == "text" and is_texts(field.type) else "",
         )
-        for field, kind, of in zip(fields, types, extents, strict=True)
+        for field, kind, of in (
+            (field, kind, extents[field.name]) for field, kind in zip(fields, types, strict=True)
+        )
     )
     return Sniffed(
         "parquet", True, {}, distinct_names(columns, str(path)), rows, True, every_row=rows <= sample_rows
@@ -58,6 +68,11 @@ def refuse_intervals(path: Path, file: pq.ParquetFile) -> None:
         raise UsageError(
             f"{path}: column {found[0]} is an interval, which no type of ours keeps exactly; cast or drop it in the file"
         )
+
+
+def damaged(path: Path, rows: int, read: int) -> str:
+    """Of a file whose columns hold other numbers of rows than it says: Arrow's reader ends early without a word."""
+    return f"{path}: is damaged: it says that it has {rows:,} rows, and {read:,} can be read; fetch it again"
 
 
 @dataclass
@@ -100,13 +115,13 @@ def span_of(column: pa.Array) -> tuple[int, int] | None:
     return ends["min"] // per_s, ends["max"] // per_s
 
 
-def extents_of(file: pq.ParquetFile, sample_rows: int) -> list[Extent]:
-    """Of each column, over its first rows."""
-    extents = [Extent() for _ in file.schema_arrow]
+def extents_of(file: pq.ParquetFile, sample_rows: int) -> dict[str, Extent]:
+    """Of each column that is read, over its first rows."""
+    extents: dict[str, Extent] = defaultdict(Extent)
     left = sample_rows
     for batch in file.iter_batches(batch_size=PART_ROWS):
-        for extent, column in zip(extents, batch.slice(0, left).columns, strict=True):
-            extent.add(column)
+        for name, column in zip(batch.schema.names, batch.slice(0, left).columns, strict=True):
+            extents[name].add(column)
         left -= min(left, batch.num_rows)
         if left == 0:
             break
@@ -121,8 +136,10 @@ def arrow_type(path: Path, field: pa.Field) -> str:
     types = pa.types
     if types.is_dictionary(kind):
         kind = kind.value_type
-    if is_named(kind, "arrow.json"):
-        kind = kind.storage_type
+    if isinstance(kind, pa.UuidType):
+        return "uuid"
+    if isinstance(kind, pa.JsonType):
+        return "text"
     if types.is_boolean(kind):
         return "bool"
     if types.is_int8(kind) or types.is_uint8(kind) or types.is_int16(kind):
@@ -160,28 +177,23 @@ def arrow_type(path: Path, field: pa.Field) -> str:
     )
 
 
+def plain(column: pa.Array) -> pa.Array:
+    """The values of a dictionary; those of Parquet's own types for UUIDs and JSON as texts; any other as they are."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if isinstance(column.type, pa.UuidType):
+        return pa.array([None if v is None else str(v) for v in column.to_pylist()], pa.string())
+    return column.storage if isinstance(column.type, pa.JsonType) else column
+
+
 def is_texts(kind: pa.DataType) -> bool:
     """Whether values of an Arrow type go in as texts that `texts` makes."""
     import pyarrow as pa
 
     types = pa.types
-    if is_named(kind, "arrow.uuid"):
-        return True
     return bool(types.is_decimal(kind) or types.is_time(kind) or types.is_nested(kind) or types.is_null(kind))
-
-
-def is_named(kind: pa.DataType, name: str) -> bool:
-    """Whether a type is this one of Arrow's extensions, which say what plain texts or bytes mean."""
-    return getattr(kind, "extension_name", "") == name
-
-
-def plain(column: pa.Array) -> pa.Array:
-    """The values themselves, of a dictionary or of JSON."""
-    import pyarrow as pa
-
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column.storage if is_named(column.type, "arrow.json") else column
 
 
 def texts(column: pa.Array) -> pa.Array:
@@ -191,23 +203,30 @@ def texts(column: pa.Array) -> pa.Array:
 
     types = pa.types
     column = plain(column)
-    if is_named(column.type, "arrow.uuid"):
-        return pa.array([v if v is None else str(v) for v in column.to_pylist()], pa.string())
     if types.is_time(column.type):
         # As files and servers write them: no zeros at the end of a fraction, and none that is zero.
         return pc.replace_substring_regex(column.cast(pa.string()), r"\.0+$|(\.\d*[1-9])0+$", r"\1")
     if not types.is_nested(column.type) and is_texts(column.type):
         return column.cast(pa.string())
-    values = column.to_pylist()
-    if types.is_nested(column.type):
-        is_map = types.is_map(column.type)
-        made = (
-            v if v is None else json.dumps(dict(v) if is_map else v, ensure_ascii=False, default=in_json)
-            for v in values
-        )
-    else:
-        made = (v if v is None else v.hex() for v in values)
-    return pa.array(made, pa.string())
+    if not types.is_nested(column.type):
+        return pa.array([None if v is None else v.hex() for v in column.to_pylist()], pa.string())
+    try:
+        values = column.to_pylist(maps_as_pydicts="strict")
+        made = [
+            None if v is None else json.dumps(keyed(v), ensure_ascii=False, default=in_json) for v in values
+        ]
+        return pa.array(made, pa.string())
+    except (KeyError, OverflowError, TypeError, ValueError) as error:
+        # Keys that stand twice in a map, names in a struct; times that Python has none for; keys that are lists.
+        why = error.args[0] if isinstance(error, KeyError) else error
+        raise pa.ArrowInvalid(f"a value is none that JSON has: {why}") from error
+
+
+def keyed(value: object) -> object:
+    """A nested value whose keys are such as JSON has."""
+    if isinstance(value, dict):
+        return {k if isinstance(k, str | int | float) else in_json(k): keyed(v) for k, v in value.items()}
+    return [*map(keyed, value)] if isinstance(value, list) else value
 
 
 def in_json(value: object) -> str:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from inrush.border.table import WrittenAs
 from inrush.errors import Problem, refuse
-from inrush.study.formats import DELIMITERS, JSON_LINES, TEXT_FORMATS
+from inrush.study.formats import DELIMITERS, JSON_LINES, MYSQL, TEXT_FORMATS
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,11 @@ def written_problems(written: WrittenAs, format: str | None) -> Iterator[Problem
         and texts.get(one) == texts.get(other)
         and not (is_quoted and (one, other) == ("delimiter", "thousands"))
     )
+    if texts.get("quote") == "" and "escape" in texts:
+        yield Problem.sentence(
+            f"--escape {texts['escape']!r}: it stands in quotes, and --quote none says that there are none; --format {MYSQL} reads "
+            "texts in which backslashes escape without quotes"
+        )
     thousands = texts.get("thousands")
     if thousands is not None and thousands == texts.get("decimal", "."):
         yield Problem.sentence(

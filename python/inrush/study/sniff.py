@@ -16,7 +16,7 @@ from inrush.border.table import WrittenAs
 from inrush.errors import UsageError
 from inrush.study.formats import DELIMITERS, NAMED_FORMATS, usual_null
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names, kind_with_room
-from inrush.study.parquet import OF_PARQUET, sniff_parquet
+from inrush.study.parquet import OF_ENCRYPTED, OF_PARQUET, sniff_parquet
 from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.value_types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
 
@@ -56,6 +56,10 @@ def sniff(path: Path, sample_rows: int = SAMPLE_ROWS, said: TextSaid = NOTHING_S
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from error
     if head == OF_PARQUET:
         return sniff_parquet(path, sample_rows)
+    if head == OF_ENCRYPTED:
+        raise UsageError(
+            f"{path}: is Parquet that is encrypted, and inrush has no key; write it in the clear"
+        )
     [looked] = look_at([str(path)], sample_rows, said, False)
     if isinstance(looked, str):
         raise UsageError(f"{path}: {looked}")
