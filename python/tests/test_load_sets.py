@@ -43,19 +43,20 @@ Case = tuple[bytes, dict[str, Any], str]
 
 NO_TEXT, QUOTE = "refused: is not text", "refused: quotation mark without its partner"
 LONE_CR = "\ue00d"
+BEHIND = "refused: line 1 has a text behind a closing quotation mark"
 #: Inputs of CPython's Lib/test/test_csv.py; without a header, as there.
 PYTHON: tuple[Case, ...] = (
     (b"abc", {}, IDENTICAL), (b"", {}, "refused: is empty"), (b",", {}, IDENTICAL), (b'""', {}, IDENTICAL),
     (b'"",', {}, IDENTICAL), (b',""', {}, IDENTICAL), (b'""""', {}, IDENTICAL), (b'""""""', {}, IDENTICAL),
     (b'a""b', {}, IDENTICAL), (b'a"b"c', {}, IDENTICAL), (b'a"b', {}, IDENTICAL), (b'12,12,1",', {}, IDENTICAL),
-    (b'"a"b', {}, QUOTE), (b'"a" "b"', {}, QUOTE), (b' "a"', {}, QUOTE), (b'"ab"c', {}, QUOTE), (b'a,"', {}, QUOTE),
+    (b'"a"b', {}, BEHIND), (b'"a" "b"', {}, BEHIND), (b' "a"', {}, QUOTE), (b'"ab"c', {}, BEHIND), (b'a,"', {}, QUOTE),
     (b'"a', {}, QUOTE), (b"a,b", {}, IDENTICAL), (b"a,b\n", {}, IDENTICAL), (b"a,b\r\n", {}, IDENTICAL),
-    (b"a,b\rc,d", {}, "refused: lines end with CR only"),
+    (b"a,b\r", {}, "refused: lines end with CR only"), (b"a,b\rc,d", {}, "refused: lines end with CR only"),
     (b"\0", {}, NO_TEXT), (b"a,\0b,c", {}, NO_TEXT), (b"a,b\0,c", {}, NO_TEXT), (b'a,"\0b",c', {}, NO_TEXT),
     (b"a\0b\0c", {"delimiter": "\0"}, "refused: write one ASCII character"),
     (b"a,b,c", {}, IDENTICAL), (b"a;b;c", {"delimiter": ";"}, IDENTICAL), (b"a,\\b,c", {}, IDENTICAL),
     (b'a,"b\\,c"', {"escape": "\\"}, IDENTICAL), (b'a,"b,\\c"', {"escape": "\\"}, IDENTICAL),
-    (b'a,"b,c\\""', {"escape": "\\"}, IDENTICAL), (b'a,"b,c"\\', {"escape": "\\"}, QUOTE),
+    (b'a,"b,c\\""', {"escape": "\\"}, IDENTICAL), (b'a,"b,c"\\', {"escape": "\\"}, BEHIND),
     (b'1,",3,",5', {}, IDENTICAL), (b'1,",3,",5', {"quote": ""}, IDENTICAL), (b"1,@,3,@,5", {"quote": "@"}, IDENTICAL),
     (b"abc\\,def\r\n", {"quote": "", "escape": "\\"}, "refused: --escape"),
     (b',3,"5",7.3, 9', {}, IDENTICAL), (b'"a\nb", 7', {}, IDENTICAL), (b"abc,3", {}, IDENTICAL),
@@ -91,6 +92,8 @@ DUCKDB: tuple[Case, ...] = (
     (b"n,m\n1.234,x\n", {"decimal": ","}, "refused: another meaning"), (b"l\n\"[1, 2]\"\n\"[3]\"\n", {}, IDENTICAL),
     (b"a,b\n1,NULL\n2,x\n", {}, IDENTICAL), (b"1\n\n2\n", {"null": "1"}, IDENTICAL), (b"a,b\r\n1,x\r\n\r\n2,y\r\n", {}, "rejected: 3"),
     (b"a,b\n1,x\n2,y", {}, IDENTICAL), (b"a,b\n1,x\r2,y\r3,z\n4,w\n", {}, "rejected: 2"),
+    (b"x,y\r1,2\r3,4\n5,6\n", {}, "refused: some of its lines end with CR only"), (b"a,b\r\n1,x\r\n2,y\r", {}, IDENTICAL),
+    (b'1;"the "b" c"\n2;"d "e" f"\n', {}, "refused: apart by ';'"), (b'1\t"a;b\tc\n2\tx\t"\n3\ty;\tz\n', {}, IDENTICAL),
     (b"a,b\n1," + b"y" * 100_000 + b"\n", {}, IDENTICAL),
 )  # fmt: skip
 

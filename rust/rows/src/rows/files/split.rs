@@ -76,6 +76,7 @@ fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Fiel
             Some(b'\n') => at + 1,
             Some(b'\r') if bytes.get(at + 1) == Some(&b'\n') => at + 2,
             Some(b'\r') if at + 1 == bytes.len() && !last => return Split::More,
+            Some(b'\r') if at + 1 == bytes.len() && around.crlf => at + 1,
             Some(_) => {
                 return match first_line(bytes).or(last.then_some(bytes.len())) {
                     Some(len) => {
@@ -90,7 +91,7 @@ fn split_quoted(d: &Dialect, bytes: &[u8], around: Around, fields: &mut Vec<Fiel
             None if last => at,
             None => return Split::More,
         };
-        trim_carriage_return(bytes, fields, at);
+        trim_carriage_return(bytes, fields, at, around.crlf);
         if stray == Stray::BehindBlanks || (stray == Stray::Inside && around.given_up) {
             let (len, reason) = match lines {
                 0 => (ends, Reason::QuoteInField),
@@ -151,10 +152,10 @@ fn plain_end(delimiter: u8, quote: Option<u8>, bytes: &[u8], start: usize) -> (u
     }
 }
 
-/// Before a line feed, an unquoted carriage return belongs to the line end.
-fn trim_carriage_return(bytes: &[u8], fields: &mut [Field], at: usize) {
+/// Before a line feed, an unquoted carriage return belongs to the line end. crlf: and at the end of the file, which was cut there.
+fn trim_carriage_return(bytes: &[u8], fields: &mut [Field], at: usize, crlf: bool) {
     if let Some(field) = fields.last_mut().filter(|f| !f.quoted && f.end == at && f.end > f.start) {
-        if bytes[field.end - 1] == b'\r' && bytes.get(at) == Some(&b'\n') {
+        if bytes[field.end - 1] == b'\r' && bytes.get(at).map_or(crlf, |byte| *byte == b'\n') {
             field.end -= 1;
         }
     }
@@ -181,7 +182,7 @@ fn split_escaped(delimiter: u8, bytes: &[u8], around: Around, fields: &mut Vec<F
                 if at >= bytes.len() && !last {
                     return Split::More;
                 }
-                let ends_crlf = crlf && at > start && at < bytes.len() && bytes[at - 1] == b'\r';
+                let ends_crlf = crlf && at > start && bytes[at - 1] == b'\r';
                 let end = if ends_crlf { at - 1 } else { at };
                 fields.push(Field { start, end, quoted: false, escaped });
                 return Split::Record { len: (at + 1).min(bytes.len()), lines: lines + 1 };
@@ -322,6 +323,16 @@ mod tests {
         assert_eq!(texts(&d, b"a\tb\r\n", false).1, ["a", "b\r"]);
         assert_eq!(texts(&csv(), b"a,b\r\n", false).1, ["a", "b"]);
         assert_eq!(texts(&csv(), b"a\rb,c\n", false).1, ["a\rb", "c"]);
+        // Of the last line end a file may have the first half alone.
+        assert_eq!(texts(&d, b"a\tb\r", true).1, ["a", "b"]);
+        for (text, fields) in [("a,b\r", ["a", "b"]), ("a,\"b\"\r", ["a", "b"]), ("a,\r", ["a", ""])] {
+            let found = texts(&csv(), text.as_bytes(), true);
+            assert_eq!(
+                (found.0, found.1),
+                (Split::Record { len: text.len(), lines: 1 }, fields.map(String::from).to_vec())
+            );
+        }
+        assert_eq!(texts(&csv(), b"a,b\r", false).1, ["a", "b\r"]);
     }
 
     #[test]

@@ -3,13 +3,14 @@
 use super::super::dialect::Dialect;
 use super::super::escapes::unescaped;
 use super::super::json;
+use super::super::parse::Reason;
 use super::super::split::{split, Around, Field, Split};
 use crate::plan::WrittenAs;
 
 /// Records that decide.
 const RECORDS: usize = 200;
 /// Of two that split as evenly, the first is taken.
-const DELIMITERS: [u8; 4] = *b",\t;|";
+pub const DELIMITERS: [u8; 4] = *b",\t;|";
 const MYSQL: &str = "mysql";
 const JSON: &str = "ndjson";
 
@@ -55,11 +56,21 @@ pub fn find(head: &Head, said: Option<&str>, written: &WrittenAs) -> Result<(&'s
             // `max_by_key` takes the last of several.
             let best = free().rev().max_by_key(even).unwrap_or(b',');
             let of_one_column = even(&best).1 == 0;
-            if of_one_column {
+            // Quotes are a part of its values: they break no row.
+            let of_tsv = Dialect { quote: None, ..Dialect::new("tsv", &WrittenAs::default())? };
+            let may_be_tsv = said != Some("csv") && free().any(|d| d == b'\t');
+            let is_tsv = may_be_tsv
+                && !is_even(head, &Dialect { delimiter: best, ..of_csv.clone() })
+                && is_even(head, &of_tsv);
+            if of_one_column && !is_tsv {
                 all_apart_by(head, &of_csv, &taken)?;
+                free()
+                    .try_for_each(|d| no_quotes_within(head, &Dialect { delimiter: d, ..of_csv.clone() }))?;
             }
             // A tab would say that the format is another one.
-            if of_one_column {
+            if is_tsv {
+                b'\t'
+            } else if of_one_column {
                 free().find(|d| *d != b'\t').unwrap_or(best)
             } else {
                 best
@@ -89,6 +100,27 @@ fn all_apart_by(head: &Head, dialect: &Dialect, taken: &[Option<u8>]) -> Result<
     Ok(())
 }
 
+/// Half of the lines at least have the most frequent number of fields above one, and no quote inside a field.
+fn is_even(head: &Head, dialect: &Dialect) -> bool {
+    let lines = of_records(head, dialect, |_, _| ()).len();
+    lines > 0 && 2 * evenness(head, dialect).0 >= lines
+}
+
+/// Errors: all lines have as many fields, if their quotes are no more than text; as quotes they break rows.
+fn no_quotes_within(head: &Head, dialect: &Dialect) -> Result<(), String> {
+    let plain = Dialect { quote: None, escape: None, ..dialect.clone() };
+    let lines = of_records(head, &plain, |_, fields| fields.len());
+    let whole = of_records(head, dialect, |_, _| ()).len();
+    match usual(lines.iter().copied()) {
+        Some((count, number)) if number > 1 && count == lines.len() && whole < count => Err(format!(
+            "its lines are apart by {:?}, and quotes within quotes are not doubled; say what stands before them by --escape, or \
+             --quote none",
+            dialect.delimiter as char
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// The first line that is no comment is a JSON object.
 fn is_object(head: &Head, dialect: &Dialect) -> bool {
     let lines = head.bytes.split(|b| *b == b'\n');
@@ -104,6 +136,15 @@ pub fn records(head: &Head, dialect: &Dialect) -> Vec<Record> {
             |f: &Field| String::from_utf8_lossy(unescaped(dialect, record, *f, &mut scratch)).into_owned();
         Record { fields: fields.iter().map(&mut text).collect(), is_hashed: record[0] == b'#' }
     })
+}
+
+/// Why the first of them is none.
+pub fn broken(head: &Head, dialect: &Dialect) -> Option<Reason> {
+    let around = Around { last: !head.cut, crlf: head.crlf, given_up: false };
+    match split(dialect, head.bytes, around, &mut Vec::new()) {
+        Split::Broken { reason, .. } => Some(reason),
+        _ => None,
+    }
 }
 
 /// What `of` makes of each of them.
@@ -239,8 +280,20 @@ mod tests {
             ("a\nb\n", ','),
             ("a|b\nc|d\n", '|'),
             ("a,b\n1,2\nx;y;z\n", ','),
+            ("1\t\"a;b\tc\n2\tx\t\"\n3\ty;\tz\n", '\t'),
         ] {
             assert_eq!(found(text).1, delimiter, "{text}");
+        }
+    }
+
+    #[test]
+    fn quotes_that_break_every_row_of_a_delimiter_make_no_table_of_one_column() {
+        let find = |text: &str| {
+            find(&Head { bytes: text.as_bytes(), cut: false, crlf: false }, None, &WrittenAs::default())
+        };
+        assert!(find("1;\"the \"b\" c\"\n2;\"d \"e\" f\"\n").unwrap_err().contains("apart by ';'"));
+        for text in ["\"a;b\"\n\"c;d\"\n", "say \"a\"\nsay \"b\"\n", "5\" a;b\nc\n"] {
+            assert_eq!(find(text).unwrap().0, "csv", "{text}");
         }
     }
 

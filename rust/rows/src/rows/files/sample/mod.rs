@@ -115,7 +115,12 @@ fn text(window: &mut Window, said: &Said, rows: u64) -> Result<Found, Error> {
     }
     let first = guess::records(&head, &dialect);
     if first.is_empty() {
-        return Ok(Found::Refused("line 1 has a quotation mark without its partner; correct it".into()));
+        return Ok(Found::Refused(match guess::broken(&head, &dialect) {
+            Some(Reason::TextAfterQuote) => {
+                "line 1 has a text behind a closing quotation mark; correct it".into()
+            }
+            _ => "line 1 has a quotation mark without its partner; correct it".into(),
+        }));
     }
     if header::is_comment(&first, said) {
         return Ok(Found::Refused(comment(said)));

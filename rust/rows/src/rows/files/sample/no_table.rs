@@ -3,7 +3,7 @@
 use serde_json::{Deserializer, Value};
 
 use super::super::json;
-use super::guess::Head;
+use super::guess::{Head, DELIMITERS};
 use super::{Said, HEAD_BYTES};
 
 /// Why a file holds no table; `None` if it may.
@@ -12,8 +12,11 @@ pub fn no_table(head: &Head, said: &Said) -> Option<String> {
     if text.starts_with(b"\xff\xfe") || text.starts_with(b"\xfe\xff") {
         return Some("is UTF-16: give --encoding utf-16".into());
     }
-    if text[..text.len().min(4096)].contains(&0) {
-        return Some("is not text; inrush reads CSV, TSV, MySQL text, JSON lines and Parquet".into());
+    if let Some(at) = text[..text.len().min(4096)].iter().position(|byte| *byte == 0) {
+        let line = text[..at].iter().filter(|byte| **byte == b'\n').count() + 1;
+        return Some(format!(
+            "is not text: line {line} has a NUL; inrush reads CSV, TSV, MySQL text, JSON lines and Parquet"
+        ));
     }
     if !text.contains(&b'\n') {
         if head.cut {
@@ -22,9 +25,12 @@ pub fn no_table(head: &Head, said: &Said) -> Option<String> {
                 "line 1 is longer than {mib} MiB, and its columns are not found; give fewer columns"
             ));
         }
-        if text.trim_ascii_end().contains(&b'\r') {
+        if text.contains(&b'\r') {
             return Some("its lines end with CR only; convert it with tr '\\r' '\\n'".into());
         }
+    }
+    if said.format.is_none() && is_many(text) {
+        return Some("some of its lines end with CR only; convert it with tr '\\r' '\\n'".into());
     }
     if said.format.is_none() && said.written.delimiter.is_none() && is_json(text) {
         return Some(
@@ -32,6 +38,18 @@ pub fn no_table(head: &Head, said: &Said) -> Option<String> {
         );
     }
     None
+}
+
+/// The first line is several, which end with CR alone: all have as many of one delimiter.
+fn is_many(text: &[u8]) -> bool {
+    let first = text.split(|b| *b == b'\n').next().unwrap_or_default();
+    let first = first.strip_suffix(b"\r").unwrap_or(first);
+    let lines = || first.split(|b| *b == b'\r');
+    let apart = |d: &u8| {
+        let mut counts = lines().map(|line| line.iter().filter(|b| *b == d).count());
+        counts.next().is_some_and(|count| count > 0 && counts.all(|other| other == count))
+    };
+    first.contains(&b'\r') && DELIMITERS.iter().any(apart)
 }
 
 /// Lists in lines, objects behind one another, or a value over several lines: not an object on each line, nor a column of
