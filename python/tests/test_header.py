@@ -132,6 +132,8 @@ def test_a_line_for_excel_is_no_row(mark: str, said: str, tmp_path: Path) -> Non
     assert f"line 1 names the delimiter to Excel, and is no row; give {how}" in str(refused.value)
     told = read_said(None, None, None, {"skip": 1, "delimiter": mark})
     assert [c.name for c in sniff(file, said=told).columns] == ["id", "name"]
+    row = written(tmp_path, f"sep={mark}x\nfoo{mark}y\n")
+    assert len(sniff(row, said=read_said("no", None)).columns) == 2, "a row of a value that begins so"
 
 
 def test_a_second_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:

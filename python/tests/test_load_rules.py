@@ -202,7 +202,7 @@ def test_sums_of_parts_are_those_of_the_whole_and_wrap_as_the_engine_does() -> N
     assert proof.added(ITEMS, []) == [0] * 5
     text = " ".join(map(str, SUMS))
     assert proof.of_lines(ITEMS, [text, text]) == [200, 180, 0, 10_000, 14]
-    assert proof.of_lines(ITEMS, [text, ""]) is None
+    assert proof.of_lines(ITEMS, [text, ""]) is None and proof.of_lines(ITEMS, [text, None]) is None
     items = ({"kind": "rows"}, {"kind": "sum_hash", "column": "l", "hash": "read_back"}, {"kind": "sum_low"})
     assert proof.together(items, ["3", None], [9]) == [3, 9, 0]
 

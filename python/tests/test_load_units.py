@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,20 @@ def test_dates_that_are_text_by_request_are_units_after_all(tmp_path: Path) -> N
     (tmp_path / "b").mkdir()
     stored, said = loaded(tmp_path / "b", ["20260302"], date_formats=("at=%Y%m%d",))
     assert stored == [1772409600000] and not [line for line in said if "whole numbers" in line]
+
+
+def test_a_unit_with_marks_of_thousands_is_rejected_by_row(tmp_path: Path) -> None:
+    assert loaded(tmp_path, ['"1,234"', "5"], written={"thousands": ",", "delimiter": ","})[0] == [5]
+
+
+def test_the_way_out_names_the_column_as_options_do(tmp_path: Path) -> None:
+    database, file = tmp_path / "a.db", tmp_path / "a.csv"
+    with sqlite3.connect(database) as made:
+        made.execute("CREATE TABLE t (n INTEGER, at INTEGER MILLISECONDS)")
+    file.write_text("1,631152001\n")
+    call = Call(files=(str(file),), table="t", into=f"sqlite:{database}", header="no")
+    with pytest.raises(UsageError, match=r"column at: .*; --dates c02=text takes it as milliseconds"):
+        run.load(call, tmp_path / "results", str, lambda *_: None)
+    run.load(replace(call, dates="c02=text"), tmp_path / "results", str, lambda *_: None)
+    with sqlite3.connect(database) as made:
+        assert made.execute("SELECT at FROM t").fetchall() == [(631152001,)]

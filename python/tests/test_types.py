@@ -173,6 +173,9 @@ def test_a_point_beside_a_decimal_comma_is_in_doubt_and_never_a_fraction_in_sile
     ):
         told = read_said(None, None, None, how)
         assert choose_columns([sniff(file, said=told)])[1].type == kind
+    for beside, point in (('"1,234"', "1.000"), ('"12,5"', "0.125")):  # a thousand in English; no thousand
+        english = written(tmp_path / "c.csv", "pop;ratio", [f"{beside};{point}", f"{beside};{point}"])
+        assert choose_columns([sniff(english)])[1].type == "f64", (beside, point)
     alone = written(tmp_path / "b.csv", "n;x", ["1;1.000", "2;2.500"])
     assert choose_columns([sniff(alone)])[1].type == "f64"
 

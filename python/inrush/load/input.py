@@ -112,14 +112,11 @@ def open_inputs(
 
 def _closely(name: str, path: Path, sample_rows: int, said: TextSaid) -> Input | Vacant:
     stamp = seen(path)
-    called = "standard input" if name == STDIN else name  # and not what it was unpacked into
     try:
         with called(path, name):
             return Input(name, str(path), sniff(path, sample_rows, said), stamp)
     except Empty as why:
-        return Vacant(name, str(path), stamp, Empty(str(why).replace(str(path), called, 1)))
-    except UsageError as why:
-        raise UsageError(str(why).replace(str(path), called, 1)) from None
+        return Vacant(name, str(path), stamp, why)
 
 
 @contextmanager
@@ -275,7 +272,8 @@ def times_of(
             f"--date-format {asked.formats[''].text}: no column of times of table {table.name} has texts of which the first is "
             "written so; leave it out"
         )
-    refuse_other_units(columns, {c.name: c.type for c in table.columns}, found, asked)
+    own = dict(zip((c.name for c in columns), (c.name for c in inputs[0].sniffed.columns), strict=False))
+    refuse_other_units(columns, {c.name: c.type for c in table.columns}, found, asked, own)
     return found
 
 

@@ -79,7 +79,7 @@ def _why_not(filled: bool, can: bool, before: int) -> str:
     if not filled:
         return f"the table held {before:,} rows before"
     return (
-        "an import before this one noted the sums of other columns"
+        "an import before this one noted other sums"
         if can
         else "this import is a small part of the table"
     )

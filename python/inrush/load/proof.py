@@ -272,8 +272,8 @@ def added(items: Sequence[Item], parts: Sequence[Figures]) -> list[int]:
 
 
 def of_lines(items: Sequence[Item], texts: Sequence[Any]) -> list[int] | None:
-    """The sums of lines of a ledger; None where one has others than of these items."""
-    parts = [figures(str(text)) for text in texts]
+    """The sums of lines of a ledger; None where one has none, or others than of these items."""
+    parts = [figures("" if text is None else str(text)) for text in texts]
     return None if any(len(part) != len(items) for part in parts) else added(items, parts)
 
 

@@ -123,7 +123,9 @@ AS_FOUND = Asked()
 #: `2,5` and `1.234,50`: a number for people, and a text for a database.
 DECIMAL_COMMA = re.compile(r"\s*[+-]?(\d+|\d{1,3}([. ']\d{3})+),\d+\s*")
 #: `1.000`: one with a fraction, or a thousand.
-POINT_OF_THOUSANDS = re.compile(r"\s*[+-]?\d{1,3}\.\d{3}\s*")
+POINT_OF_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2}\.\d{3}\s*")
+#: `1,234`: a decimal comma, or a thousand.
+COMMA_OF_THOUSANDS = re.compile(r"\s*[+-]?[1-9]\d{0,2},\d{3}\s*")
 NO_NUMBER = fits_not(Fit("f64"))
 A_FLOAT_ALONE = only_of(A_FLOAT)
 
@@ -157,7 +159,12 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
 
 def with_points_in_doubt(columns: Sequence[Chosen], file: Sniffed) -> list[Chosen]:
     """Columns of `1.000` are text beside a column of `1.234,50`, unless a command line says what stands before a fraction."""
-    commas = [c for c in columns if c.type == "text" and c.evidence and has_comma(c.evidence, NO_NUMBER)]
+
+    def has_fraction(evidence: Evidence) -> bool:
+        place = evidence.first(NO_NUMBER)
+        return has_comma(evidence, NO_NUMBER) and not COMMA_OF_THOUSANDS.fullmatch(place.value if place else "")
+
+    commas = [c for c in columns if c.type == "text" and c.evidence and has_fraction(c.evidence)]
     if not commas or {"decimal", "thousands"} & set(file.written):
         return list(columns)
 

@@ -133,7 +133,8 @@ def odd_first_line(sample: Doc, number: int) -> str:
     if str(first["name"]).startswith("\ufeff"):
         return "begins with two byte order marks, and the second one is no part of a name; take one off: tail -c +4 FILE"
     values = {seen["value"] for seen in first["kinds"] if seen["line"] == number}
-    if not sample["header"] and len(sample["columns"]) == 2 and "sep=" in values:
+    is_alone = not any(seen["line"] == number and seen["value"] for seen in sample["columns"][-1]["kinds"])
+    if not sample["header"] and len(sample["columns"]) == 2 and "sep=" in values and is_alone:
         mark = {"\t": "tab"}.get(sample["delimiter"], sample["delimiter"])
         return f"line {number} names the delimiter to Excel, and is no row; give --skip {number} --delimiter '{mark}'"
     return ""

@@ -42,6 +42,11 @@ def in_digits(text: str) -> str | None:
     return None
 
 
+def digits_of(value: str) -> str:
+    """A whole number without blanks and marks of thousands."""
+    return "".join(c for c in value if c in "+-0123456789")
+
+
 def numbers_of(
     columns: Sequence[Chosen], types: Mapping[str, str], times: Mapping[str, str]
 ) -> Iterator[tuple[str, str, list[FilePlace]]]:
@@ -58,25 +63,31 @@ def numbers_of(
 
 
 def refuse_other_units(
-    columns: Sequence[Chosen], types: Mapping[str, str], times: Mapping[str, str], asked: Asked
+    columns: Sequence[Chosen],
+    types: Mapping[str, str],
+    times: Mapping[str, str],
+    asked: Asked,
+    own: Mapping[str, str],
 ) -> None:
     """Raises UsageError for numbers that are a date in digits, or a time of these years in another unit than the column's.
 
-    They would be stored as times shortly after 1970, or far ahead.
+    They would be stored as times shortly after 1970, or far ahead. own: column of the table -> that of the files, by which options
+    name it.
     """
     for name, kind, places in numbers_of(columns, types, times):
-        if asked.order(name) == "text":
+        called = own.get(name, name)
+        if asked.order(called) == "text":
             continue
         unit, per_s = UNITS[kind]
         for place in places:
-            at = instant(int(place.value), per_s)
+            at = instant(int(digits_of(place.value)), per_s)
             if is_recent(at):
                 continue
-            if likely := other_reading(name, place.value):
+            if likely := other_reading(called, digits_of(place.value)):
                 would = f"{at}" if at is not None else "beyond the year 9999"
                 raise UsageError(
                     f"column {name}: line {place.line:,} has {place.value}, which would be {would}, for the table takes whole numbers "
-                    f"as {unit} since 1970; it looks like {likely}; --dates {name}=text takes it as {unit}"
+                    f"as {unit} since 1970; it looks like {likely}; --dates {called}=text takes it as {unit}"
                 )
 
 
@@ -110,7 +121,7 @@ def unit_lines(columns: Sequence[Chosen], types: Mapping[str, str], times: Mappi
     found = []
     for name, kind, places in numbers_of(columns, types, times):
         unit, per_s = UNITS[kind]
-        at = instant(int(places[0].value), per_s)
+        at = instant(int(digits_of(places[0].value)), per_s)
         shown = f", is {at}" if at is not None else ""
         found.append(
             f"column {name}: whole numbers are read as {unit} since 1970 (first: line {places[0].line:,}, "

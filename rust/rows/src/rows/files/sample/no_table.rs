@@ -49,7 +49,8 @@ fn is_many(text: &[u8]) -> bool {
         let mut counts = lines().map(|line| line.iter().filter(|b| *b == d).count());
         counts.next().is_some_and(|count| count > 0 && counts.all(|other| other == count))
     };
-    first.contains(&b'\r') && DELIMITERS.iter().any(apart)
+    // Within quotes it is part of a text.
+    first.contains(&b'\r') && !first.contains(&b'"') && DELIMITERS.iter().any(apart)
 }
 
 /// Lists in lines, objects behind one another, or a value over several lines: not an object on each line, nor a column of

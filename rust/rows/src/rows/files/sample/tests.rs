@@ -106,6 +106,8 @@ fn what_is_no_table_is_refused() {
     assert!(found(b"gr\xf6\xdfe,n\n1,x\n", &Said::default(), 10).unwrap_err().contains("give --encoding"));
     for text in [
         "#id,n\n1,x\n",
+        "x,\"a\rb\",y\n1,2,3\n",
+        "id\t\"note\rmore\"\tz\n",
         "#foo,1\n#bar,2\n",
         "#\n",
         "# a,1\n# b,2\n",
