@@ -78,11 +78,7 @@ def _why_not(filled: bool, can: bool, before: int) -> str:
     """Why the sums of a table are not compared, where they are not."""
     if not filled:
         return f"the table held {before:,} rows before"
-    return (
-        "an import before this one noted other sums"
-        if can
-        else "this import is a small part of the table"
-    )
+    return "an import before this one noted other sums" if can else "this import is a small part of the table"
 
 
 @dataclass(frozen=True)

@@ -51,7 +51,9 @@ def null_lines(inputs: Sequence[Input]) -> list[str]:
     having = [one for one in inputs if "null" in one.sniffed.written]
     if not having:
         return []
-    where = "" if len(having) == len(inputs) else f" in {having[0].shown}" + (" and others" * (len(having) > 1))
+    where = (
+        "" if len(having) == len(inputs) else f" in {having[0].shown}" + (" and others" * (len(having) > 1))
+    )
     return [
         f"NULL is written {having[0].sniffed.written['null']!r}{where}, and an empty field is an empty text there; "
         "--null '' reads them the other way"

@@ -162,7 +162,9 @@ def with_points_in_doubt(columns: Sequence[Chosen], file: Sniffed) -> list[Chose
 
     def has_fraction(evidence: Evidence) -> bool:
         place = evidence.first(NO_NUMBER)
-        return has_comma(evidence, NO_NUMBER) and not COMMA_OF_THOUSANDS.fullmatch(place.value if place else "")
+        return has_comma(evidence, NO_NUMBER) and not COMMA_OF_THOUSANDS.fullmatch(
+            place.value if place else ""
+        )
 
     commas = [c for c in columns if c.type == "text" and c.evidence and has_fraction(c.evidence)]
     if not commas or {"decimal", "thousands"} & set(file.written):

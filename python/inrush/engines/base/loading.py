@@ -155,7 +155,9 @@ class Loading(ABC):
         name: as statements use it. declared: column -> type in the database. loose: columns that the database may round.
         """
         padded = declared if self.pads_texts else {}
-        items = load_items(table, self.hashing, self.unsigned_is_signed, padded, loose, self.figures.exact_sums)
+        items = load_items(
+            table, self.hashing, self.unsigned_is_signed, padded, loose, self.figures.exact_sums
+        )
         return Proof(
             checksum_query=self.checksum_query(table, name, items),
             items=items,
