@@ -95,7 +95,8 @@ def own_files(folder: Path) -> None:
     rows = "id,at,value\n" + "".join(f"{n},2026-01-01 00:00:{n % 60:02d},{n / 7:.3f}\n" for n in range(300))
     (folder / "my.csv").write_text(rows)
     (folder / "more.csv").write_text(rows.replace("299,", "none,"))
-    (folder / "data.csv").write_text(rows)
+    for name in ("data.csv", "new.csv"):
+        (folder / name).write_text(rows)
     (folder / "data.csv.gz").write_bytes(gzip.compress(rows.encode()))
     (folder / "data").mkdir()
     (folder / "data" / "a.csv").write_text(rows)

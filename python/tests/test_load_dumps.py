@@ -292,5 +292,5 @@ def test_a_word_for_null_among_numbers_is_said_of_a_table_that_is_there(tmp_path
     assert there.rows("t") == [("1", "x"), (None, None), ("2", "")]
     assert (
         notes[0]
-        == "NULL is written 'NA', and an empty field is an empty text; --null '' reads them the other way"
+        == "NULL is written 'NA', and an empty field is an empty text there; --null '' reads them the other way"
     )

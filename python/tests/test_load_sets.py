@@ -214,6 +214,8 @@ def text_rows(file: Path, rejects: list[tuple[int, str]], of: Sniffed) -> list[l
     else:
         quote = how.get("quote", '"')
         quoting = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
+        # Of the last line end a file may have the first half alone.
+        text = text.removesuffix("\r") if "\r\n" in text else text
         # To Python's reader a CR alone ends a line, to inrush it is a part of a text.
         file_like = io.StringIO(re.sub(r"\r(?!\n)", LONE_CR, text), "")
         escape = how.get("escape")

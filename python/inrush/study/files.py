@@ -263,7 +263,8 @@ def refuse_other_kind(column: pa.Array, kind: str) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    types, of, holds = pa.types, column.type, TYPES[kind].holds
+    types, of = pa.types, column.type
+    holds = TYPES[kind].holds if kind in TYPES else ""
     is_number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
     if holds in ("signed", "unsigned", "float") and types.is_temporal(of):
         raise pa.ArrowInvalid("a time is no number; cast it in the file")

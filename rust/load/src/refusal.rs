@@ -10,15 +10,30 @@ use inrush_engines::engine::Outcome;
 pub fn is_final(outcome: Outcome, why: &str) -> bool {
     match outcome {
         Outcome::Conflict | Outcome::Overloaded | Outcome::Lost | Outcome::Timeout => false,
-        Outcome::Refused => !PASSING.iter().any(|code| why.contains(code)),
+        Outcome::Refused => match code_of(why) {
+            Some(code) => !PASSING.contains(&code),
+            None => !PASSING_WORDS.iter().any(|words| why.contains(words)),
+        },
         _ => true,
     }
 }
 
+/// The server's code, as `Failure` of each engine writes it: at the end in brackets, of MySQL with an SQLSTATE behind, of PostgreSQL
+/// perhaps before details. What else is in brackets are values of rows, of which any may look like a code.
+fn code_of(why: &str) -> Option<&str> {
+    let is_code = |code: &str| {
+        (3..=5).contains(&code.len()) && code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase())
+    };
+    let last = why.strip_suffix(')').and_then(|why| why.rsplit_once('('));
+    let last = last.map(|(_, last)| last.split(',').next().unwrap_or(last));
+    let mut parts = why.split(" (").skip(1).filter_map(|part| part.split_once("): "));
+    let before_details = || parts.find_map(|(code, _)| (code.len() == 5 && is_code(code)).then_some(code));
+    last.filter(|code| is_code(code)).or_else(before_details)
+}
+
 /// Whether the server refused a row for its values: another row may be taken. `why` is as of `is_final`.
 pub fn is_of_a_row(why: &str) -> bool {
-    let mut codes = why.split('(').skip(1).map(|rest| rest.split([')', ',']).next().unwrap_or_default());
-    codes.any(is_code_of_a_row) || WORDS_OF_A_ROW.iter().any(|words| why.contains(words))
+    code_of(why).is_some_and(is_code_of_a_row) || WORDS_OF_A_ROW.iter().any(|words| why.contains(words))
 }
 
 /// PostgreSQL's five letters: values (class 22), constraints (23), what a trigger raises, an index row that is too long. MySQL's and
@@ -49,42 +64,20 @@ const WORDS_OF_A_ROW: [&str; 12] = [
     "datatype mismatch",
 ];
 
-/// Codes of refusals that pass, as `Failure` of each engine writes them.
-const PASSING: [&str; 28] = [
+/// Codes of refusals that pass, in the order of engines.
+const PASSING: [&str; 26] = [
     // A deadlock, or a conflict of transactions, as a statement of ours hears of it.
-    "(40001)",
-    "(40P01)",
-    "(1213",
-    "(1205",
+    "40001", "40P01", "1213", "1205",
     // PostgreSQL: disk full, too many connections, out of a resource, read-only while it recovers.
-    "(53100)",
-    "(53300)",
-    "(53000)",
-    "(53400)",
-    "(25006)",
+    "53100", "53300", "53000", "53400", "25006",
     // MySQL, MariaDB: disk or table full, an error writing, too many connections, read-only.
-    "(1021",
-    "(1114",
-    "(1026",
-    "(1040",
-    "(1203",
-    "(1226",
-    "(1290",
-    "(1836",
+    "1021", "1114", "1026", "1040", "1203", "1226", "1290", "1836",
     // ClickHouse: quota, too many queries or parts, read-only replica, no space, no quorum.
-    "(201)",
-    "(202)",
-    "(203)",
-    "(242)",
-    "(243)",
-    "(252)",
-    "(254)",
-    "(319)",
-    "(164)",
-    // DuckDB and SQLite, which name no code.
-    "No space left on device",
-    "database or disk is full",
+    "201", "202", "203", "242", "243", "252", "254", "319", "164",
 ];
+
+/// The same of DuckDB and SQLite, which name no code.
+const PASSING_WORDS: [&str; 2] = ["No space left on device", "database or disk is full"];
 
 /// `rows 1 to 20000 of file 1 (up to line 20001)`, for each file once. Pure.
 pub fn places(heads: &[&ChunkHead]) -> String {
@@ -125,6 +118,11 @@ mod tests {
             "UNIQUE constraint failed: t.id",
             "Constraint Error: Duplicate key \"id: 0\" violates primary key constraint",
             "Constraint `c` for table t is violated (469)",
+            "new row violates check constraint \"c\" (23514): Failing row contains (12050, -1, x12050).",
+            "new row violates check constraint \"c\" (23514): Failing row contains (1205, -1, x).",
+            "new row violates check constraint \"c\" (23514): Failing row contains (40001).",
+            "invalid input syntax for type integer: \"(53100)\" (22P02)",
+            "Incorrect integer value: '(1205)' for column 'a' at row 1 (1366, HY000)",
         ] {
             assert!(is_final(Outcome::Refused, why), "{why}");
         }
@@ -159,6 +157,7 @@ mod tests {
             "value too long for type character varying(3) (22001)",
             "Duplicate entry '0' for key 'PRIMARY' (1062, 23000)",
             "Duplicate entry '7' for key 't.PRIMARY' (1062)",
+            "new row violates check constraint \"c\" (23514): Failing row contains (12050, -1, x12050).",
             "Incorrect string value: '\\xF0' for column 'a' at row 1 (1366, HY000)",
             "UNIQUE constraint failed: t.id",
             "Constraint Error: Duplicate key \"id: 0\" violates primary key constraint",
@@ -168,6 +167,7 @@ mod tests {
         for why in [
             "relation \"t\" does not exist (42P01)",
             "permission denied for table t (42501)",
+            "permission denied for table t (42501): Row (23505) is not yours.",
             "could not extend file: No space left on device (53100)",
             "Table 'd.t' doesn't exist (1146, 42S02)",
             "no such table: t",
