@@ -42,7 +42,9 @@ def test_a_documented_command_runs_on_a_server(
     own |= {"t": table, "index": table, "/mnt/": f"{folder}/"}
     words = put_in(call.words, own)
     if words[0] == "load" and "--create" not in words:  # into a table that is there
-        control(postgresql, f"CREATE TABLE {table} (id bigint PRIMARY KEY, at timestamp, value double precision)")
+        control(
+            postgresql, f"CREATE TABLE {table} (id bigint PRIMARY KEY, at timestamp, value double precision)"
+        )
     said = inrush(*words)
     # 3: the machine was busy or the core is a debug build.
     assert said.code in (0, 3) if words[0] == "run" else said.code == 0, said.err
