@@ -361,6 +361,8 @@ def test_a_parquet_file_that_holds_less_than_it_says_is_refused(
         ("a.ndjson", b'{"a": 1, "A": 2}\n', r"a\.ndjson: two columns are named A"),
         ("a.parquet", b"PARE....PARE", r"a\.parquet: is Parquet that is encrypted"),
     ],
+    # What is packed holds its hour: each process would give the test another name.
+    ids=["packed", "lines", "Parquet"],
 )
 def test_a_refusal_names_the_file_as_it_was_given(
     name: str, content: bytes, said: str, tmp_path: Path
