@@ -71,9 +71,13 @@ def stopped(pid: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def beside_hogs(pid: int, nice: int) -> Iterator[None]:
-    """On one core with two programs that compute without end."""
+    """On one core with eight programs that compute without end: less is left than a client needs that waits for a server.
+
+    Each in a session of its own: a kernel may share out its processors by sessions.
+    """
     core = max(os.sched_getaffinity(0))
-    hogs = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+    computes = [sys.executable, "-c", "while True: pass"]
+    hogs = [subprocess.Popen(computes, start_new_session=True) for _ in range(8)]
     try:
         for one in (*(hog.pid for hog in hogs), *threads_of(pid)):
             with contextlib.suppress(ProcessLookupError):
