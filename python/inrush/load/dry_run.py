@@ -105,7 +105,7 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
         found += table_lines(call, shards, targets, looked, table, described, there)
         found += value_lines(looked, table, described, asked, times, call.timezone)
     inputs = with_null_of_table(inputs, table, shards.loading, call.written)
-    for line in () if call.create or "null" in call.written else null_lines(inputs):
+    for line in null_lines(call, inputs):
         note(line)
     files = tuple(file_document(one, table, spool, str(Path.cwd())) for one in inputs)
     first = inputs[0].sniffed

@@ -33,7 +33,7 @@ from inrush.study.formats import JSON_LINES, TEXT_FORMATS
 from inrush.study.found import SAMPLE_ROWS, Found, Sniffed, distinct_names
 from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.sniff import Empty, look_at, sniff, sniffed
-from inrush.study.units import refuse_other_units, unit_lines
+from inrush.study.units import refuse_other_units
 from inrush.study.value_types import Evidence
 from inrush.workload import LOGICAL_TYPES, Column, Table
 
@@ -275,18 +275,6 @@ def times_of(
     own = dict(zip((c.name for c in columns), (c.name for c in inputs[0].sniffed.columns), strict=False))
     refuse_other_units(columns, {c.name: c.type for c in table.columns}, found, asked, own)
     return found
-
-
-def number_lines(
-    inputs: Sequence[Input],
-    table: Table,
-    described: Sequence[tuple[str, str, bool]],
-    asked: Asked,
-    times: Mapping[str, str],
-) -> list[str]:
-    """A line for each column of times of a table that is there that numbers go into. Pure."""
-    columns = columns_of(inputs, table.name, described, asked)
-    return unit_lines(columns, {c.name: c.type for c in table.columns}, times)
 
 
 def type_lines(inputs: Sequence[Input], name: str, asked: Asked) -> list[str]:

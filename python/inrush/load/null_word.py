@@ -8,6 +8,7 @@ from typing import cast
 
 from inrush.border.table import WrittenAs
 from inrush.engines.base.loading import Loading, base_type
+from inrush.load.call import Call
 from inrush.load.input import Input
 from inrush.workload import Table
 
@@ -46,10 +47,10 @@ def _without(source: Input) -> Input:
     return source._replace(sniffed=replace(source.sniffed, written=written))
 
 
-def null_lines(inputs: Sequence[Input]) -> list[str]:
-    """A line where such a word is taken, for it is taken in every column."""
+def null_lines(call: Call, inputs: Sequence[Input]) -> list[str]:
+    """A line where such a word is taken for a table that is there, for it is taken in every column. Of a new one `type_lines` says it."""
     having = [one for one in inputs if "null" in one.sniffed.written]
-    if not having:
+    if not having or call.create or "null" in call.written:
         return []
     where = (
         "" if len(having) == len(inputs) else f" in {having[0].shown}" + (" and others" * (len(having) > 1))

@@ -21,7 +21,6 @@ from inrush.load.input import (
     in_units_of,
     limits_of,
     looked_at,
-    number_lines,
     refuse_unknown_numbers,
     table_of,
     times_of,
@@ -40,6 +39,7 @@ from inrush.plan import ends
 from inrush.study.chosen import Asked, DatesUndecided
 from inrush.study.formats import TEXT_FORMATS
 from inrush.study.said import shown_line
+from inrush.study.units import unit_lines
 from inrush.study.zones import changes, rules_of
 from inrush.workload import Table
 
@@ -63,7 +63,7 @@ def prepare(
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     asked = create.asked_of(call, shards.loading)
     inputs = with_null_of_table(inputs, table, shards.loading, call.written)
-    for line in () if call.create or "null" in call.written else null_lines(inputs):
+    for line in null_lines(call, inputs):
         note(line)
     documents = [file_document(i, table, spool, str(Path.cwd())) for i in inputs]
     files = reading.files_as_begun(documents, of.numbers, there.as_begun)
@@ -286,7 +286,7 @@ def value_lines(
 ) -> list[str]:
     """What is said of values whatever the table: numbers that are times, and options that no column is read by. Pure."""
     types = {column.name: column.type for column in table.columns}
-    numbers = number_lines(looked, table, described, asked, times)
+    numbers = unit_lines(columns_of(looked, table.name, described, asked), types, times)
     return [*numbers, *reading.unused_lines(asked, zone, types, times)]
 
 

@@ -58,7 +58,8 @@ pub fn find(head: &Head, said: Option<&str>, written: &WrittenAs) -> Result<(&'s
             let of_one_column = even(&best).1 == 0;
             // Quotes are a part of its values: they break no row.
             let of_tsv = Dialect { quote: None, ..Dialect::new("tsv", &WrittenAs::default())? };
-            let may_be_tsv = said != Some("csv") && free().any(|d| d == b'\t');
+            // Of many small files most have no tab, and none is split once more for it.
+            let may_be_tsv = said != Some("csv") && free().any(|d| d == b'\t') && head.bytes.contains(&b'\t');
             let is_tsv = may_be_tsv
                 && !is_even(head, &Dialect { delimiter: best, ..of_csv.clone() })
                 && is_even(head, &of_tsv);
