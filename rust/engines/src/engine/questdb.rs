@@ -11,6 +11,9 @@ use super::{Answer, Caps, Context, Engine, OpId, Outcome, Session};
 use ilp::IlpSession;
 use inrush_rows::error::Error;
 use std::fmt::Display;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::thread;
+use std::time::{Duration, Instant};
 
 /// The port of its HTTP as shipped.
 const HTTP: u16 = 9000;
@@ -65,7 +68,9 @@ impl Engine for Questdb {
 
     fn control(&self, text: &str, limit_ns: u64) -> Result<Answer, Error> {
         match text.contains(PARAMETERS) {
-            true => undisturbed(text, self.wire.address(), || self.wire.control(text, limit_ns)),
+            true => {
+                undisturbed(text, self.wire.address(), || self.wire.control(text, limit_ns), thread::sleep)
+            }
             false => self.wire.control(text, limit_ns),
         }
     }
@@ -78,35 +83,55 @@ const MOST_READINGS: usize = 100;
 /// Two that lost the same row agree now and then; four did not.
 const AGREEING: usize = 4;
 
+/// Clients that ask all the time disturb each other for ever, unless each leaves the others alone for a while: as Ethernet
+/// does, for a random part of so many times what a reading takes.
+const PAUSE: u32 = 64;
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
 /// The answer that several readings in a row agree on.
 fn undisturbed(
     text: &str,
     target: impl Display,
     mut read: impl FnMut() -> Result<Answer, Error>,
+    mut pause: impl FnMut(Duration),
 ) -> Result<Answer, Error> {
     let mut before: Option<(Answer, usize)> = None;
     let mut message = String::new();
     for _ in 0..MOST_READINGS {
-        let answer = match read() {
-            Ok(answer) => answer,
-            Err(Error::Statement { message: said, .. }) => {
-                (before, message) = (None, said);
-                continue;
-            }
+        let start = Instant::now();
+        match read() {
+            Ok(answer) => match &mut before {
+                Some((earlier, alike)) if *earlier == answer => {
+                    *alike += 1;
+                    if *alike == AGREEING {
+                        return Ok(answer);
+                    }
+                    continue;
+                }
+                None => {
+                    before = Some((answer, 1));
+                    continue;
+                }
+                Some(_) => {
+                    message = format!(
+                        "no {AGREEING} of {MOST_READINGS} readings in a row agree: other clients ask all the time"
+                    );
+                }
+            },
+            Err(Error::Statement { message: said, .. }) => message = said,
             Err(e) => return Err(e),
-        };
-        let alike = before.as_ref().filter(|(earlier, _)| *earlier == answer).map_or(1, |(_, n)| n + 1);
-        if alike == AGREEING {
-            return Ok(answer);
         }
-        before = Some((answer, alike));
-    }
-    if before.is_some() {
-        message = format!(
-            "no {AGREEING} of {MOST_READINGS} readings in a row agree: other clients ask all the time"
-        );
+        before = None; // what was read before a pause counts no more
+        pause(part_of((start.elapsed() * PAUSE).min(LONGEST_PAUSE)));
     }
     Err(Error::Statement { target: target.to_string(), statement: text.to_owned(), message })
+}
+
+/// A random part of `most`.
+fn part_of(most: Duration) -> Duration {
+    // Each state of a hasher has keys of its own.
+    let random = RandomState::new().build_hasher().finish() as u32;
+    most.mul_f64(f64::from(random) / f64::from(u32::MAX))
 }
 
 /// For the server's HTTP, not yet connected: with the same user, and encrypted where the URL insists on it.
@@ -171,22 +196,23 @@ mod tests {
             |message: String| Error::Statement { target: "t".into(), statement: "s".into(), message };
         let run = |readings: Vec<Result<Answer, Error>>| {
             let mut readings = readings.into_iter();
-            let read =
-                undisturbed("s", "t", || readings.next().unwrap_or_else(|| Err(failed("no more".into()))));
-            (read.map(|a| a.rows.len()).map_err(|e| e.to_string()), readings.count())
+            let mut pauses = 0;
+            let next = || readings.next().unwrap_or_else(|| Err(failed("no more".into())));
+            let read = undisturbed("s", "t", next, |_| pauses += 1);
+            (read.map(|a| a.rows.len()).map_err(|e| e.to_string()), pauses, readings.count())
         };
         let alike = |rows: usize| (0..AGREEING).map(move |_| Ok(answer(rows)));
-        assert_eq!(run(alike(3).chain(alike(9)).collect()), (Ok(3), AGREEING));
+        assert_eq!(run(alike(3).chain(alike(9)).collect()), (Ok(3), 0, AGREEING));
         // Rows that another client took, from two in a row, and a failure among those that agree.
         let lost = [Ok(answer(1)), Ok(answer(1)), Ok(answer(3))];
-        assert_eq!(run(lost.into_iter().chain(alike(4)).collect()), (Ok(4), 0));
+        assert_eq!(run(lost.into_iter().chain(alike(4)).collect()), (Ok(4), 1, 0));
         let cast = || failed("class java.lang.Object cannot be cast".into());
-        assert_eq!(run([Ok(answer(3)), Err(cast())].into_iter().chain(alike(3)).collect()), (Ok(3), 0));
+        assert_eq!(run([Ok(answer(3)), Err(cast())].into_iter().chain(alike(3)).collect()), (Ok(3), 1, 0));
         let gone = || Error::Interrupted;
         assert!(run(vec![Ok(answer(3)), Err(gone())]).0.is_err_and(|e| e.contains("interrupted")));
-        let (said, left) = run((0..MOST_READINGS + 5).map(|n| Ok(answer(n % 2))).collect());
+        let (said, pauses, left) = run((0..MOST_READINGS + 5).map(|n| Ok(answer(n % 2))).collect());
         assert!(said.is_err_and(|e| e.contains("no 4 of 100 readings in a row agree")));
-        assert_eq!(left, 5);
+        assert_eq!((pauses, left), (MOST_READINGS / 2, 5));
         assert!(run((0..100).map(|_| Err(cast())).collect()).0.is_err_and(|e| e.contains("cannot be cast")));
     }
 
