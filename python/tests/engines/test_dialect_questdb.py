@@ -228,8 +228,8 @@ def test_parameters_that_several_clients_read_at_once_are_whole(questdb: Target)
 
     expected = control(questdb, {"text": text})
     assert [COMMIT_MODE, "nosync"] in expected
-    with ThreadPoolExecutor(4) as pool:
-        seen = [one for each in pool.map(readings, range(4)) for one in each]
+    with ThreadPoolExecutor(32) as pool:
+        seen = [one for each in pool.map(readings, range(32)) for one in each]
     assert [one for one in seen if one != expected] == []
 
 

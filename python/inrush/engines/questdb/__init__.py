@@ -215,7 +215,9 @@ class Questdb(Twin):
             ),
             counters=("SELECT 'memory.' || memory_tag AS name, bytes FROM memory_metrics()",),
             settings=(
-                "SELECT property_path, value FROM (SHOW PARAMETERS) "
+                # The core takes the number of all rows off again: it tells whether other clients took some.
+                "SELECT property_path, value, listed FROM "
+                "(SELECT property_path, value, value_source, count(*) OVER () AS listed FROM (SHOW PARAMETERS)) "
                 f"WHERE value_source <> 'default' OR property_path = {literal(COMMIT_MODE)} ORDER BY property_path",
             ),
             version="SELECT 'version' AS name, 'QuestDB ' || split_part(split_part(build(), 'QuestDB ', 2), ',', 1) AS version",
