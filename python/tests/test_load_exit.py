@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from inrush.cli import main
@@ -149,3 +150,30 @@ def test_a_load_beyond_its_limit_of_rejects_says_what_stays_stored(
     # As it says.
     assert run([str(file), *words, "--reject-limit", "50"], monkeypatch) == 0
     assert "1,980 rows stored" in capsys.readouterr().out
+
+
+def test_a_proof_may_count_rows_alone_and_be_made_later(
+    words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("id,v\n" + "".join(f"{i},{i * 7}\n" for i in range(1_000)))
+
+    def verdict(*more: str) -> tuple[int, str, str]:
+        code = run([str(file), *words, "--json", *more], monkeypatch)
+        found = json.loads(capsys.readouterr().out)
+        return code, found["verdict"], found["why"]
+
+    left_out = "--proof count left the sums of columns out; the same command without it compares them"
+    assert verdict("--proof", "count") == (0, "counted", left_out)
+    assert verdict()[:2] == (0, "proven")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as table:
+        table.execute("UPDATE t SET v = v + 1 WHERE id = 3")
+    # What is counted alone is not seen to have other values, and a row that is gone is.
+    assert verdict("--proof", "count")[:2] == (0, "counted")
+    assert verdict()[:2] == (3, "different")
+    with duckdb.connect(str(tmp_path / "t.duckdb")) as table:
+        table.execute("DELETE FROM t WHERE id = 3")
+    assert run([str(file), *words, "--proof", "count"], monkeypatch) != 0
+    assert "999 rows" in "".join(capsys.readouterr())
+    assert run([str(file), *words, "--proof", "count", "--verify"], monkeypatch) == 2
+    assert "--proof count: --verify compares every row" in capsys.readouterr().err

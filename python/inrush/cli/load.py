@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -82,6 +82,13 @@ def load(
     verify: Annotated[
         bool, typer.Option("--verify", help="Read the table back and compare every row with the files.")
     ] = False,
+    proof: Annotated[
+        Literal["sums", "count"],
+        typer.Option(
+            help="Hold the sums of all columns against the table when the last row is stored; or count its rows only, and "
+            "leave the sums to the same command without this."
+        ),
+    ] = "sums",
     replica: Annotated[
         bool, typer.Option("--replica", help="Store a second copy of each row, on the next shard.")
     ] = False,
@@ -225,7 +232,7 @@ def load(
     call = Call(
         tuple(files), table, into, tuple(shard or ()), keys, method, create, parallel, connections, chunk_rows,
         flush_rows, REJECTS if reject_limit is None else reject_limit, patience, process_per_file,
-        hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, limit_said=reject_limit is not None,
+        hash_threads=hash_threads, import_id=import_id, replica=replica, again=again, verify=verify, count_only=proof == "count", limit_said=reject_limit is not None,
         server=server, token_file=token_file, ca=ca, fingerprint=fingerprint, strict=strict, dates=dates,
         date_formats=tuple(date_format or ()), timezone=timezone,
         header=header, columns=columns, format=format, written=written, encoding=encoding, types=read_types(type or ()),

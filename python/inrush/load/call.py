@@ -39,6 +39,8 @@ class Call:
     truncate: bool = False
     #: Reads the table back and compares it with the files.
     verify: bool = False
+    #: Counts the rows of the table, and leaves the sums of its columns to a later call.
+    count_only: bool = False
     #: What becomes of a row whose key is in the table; None: the server refuses it.
     merging: Merging | None = None
     #: Each row also on the shard after its own.

@@ -140,6 +140,7 @@ def checked(
         readback.summed(wanted, shards, targets, begun.proof, wanted.replica_table)
         if wanted.replica_table
         else None,
+        begun.count_only,
     )
     names = [name for name, _ in targets]
     by_rows = "" if on_replicas is None else proof.astray(names, in_ledger, on_replicas, "rows in the ledger")

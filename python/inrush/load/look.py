@@ -34,6 +34,8 @@ class Begun:
     #: Column -> what its type does to values.
     weak: Mapping[str, str]
     verify: bool
+    #: The table's rows are counted, and its columns not summed.
+    count_only: bool
     inputs: tuple[Input, ...]
 
 
@@ -74,6 +76,10 @@ NO_SUMS = (
 )
 
 
+#: And why they are not where the call leaves them out.
+LEFT_OUT = "--proof count left the sums of columns out; the same command without it compares them"
+
+
 def _why_not(filled: bool, can: bool, before: int) -> str:
     """Why the sums of a table are not compared, where they are not."""
     if not filled:
@@ -107,21 +113,21 @@ class _Moment(NamedTuple):
     still: bool
 
 
-def _moment(ledgers: Ledgers, of: Import, table: Summed) -> _Moment:
+def _moment(ledgers: Ledgers, of: Import, table: Summed, count_only: bool) -> _Moment:
     for _ in range(LOOKS - 1):
-        found = _seen(ledgers, of, table)
+        found = _seen(ledgers, of, table, count_only)
         if found.still:
             return found
         time.sleep(PAUSE_S)
-    return _seen(ledgers, of, table)
+    return _seen(ledgers, of, table, count_only)
 
 
-def _seen(ledgers: Ledgers, of: Import, table: Summed) -> _Moment:
+def _seen(ledgers: Ledgers, of: Import, table: Summed, count_only: bool) -> _Moment:
     headers = ledgers.headers()
     loads = [*{of.load, *(h.load for h in headers[0])}]
     rows = ledgers.rows(loads)
     inside = without_merged(ledgers, rows)
-    can = proof.worth_summing(of.load, _of_all_shards(headers), summed_of(rows))
+    can = not count_only and proof.worth_summing(of.load, _of_all_shards(headers), summed_of(rows))
     figures = _figures(ledgers, table) if can else []
     counts = [int(found[0]) for found in figures] if can else ledgers.counts(table.name)
     lengths = [len(h) for h in headers]
@@ -135,10 +141,12 @@ def _are_copied(ledgers: Ledgers, loads: Sequence[str], sums: Rows) -> bool:
     return all(copied.get(replica_load(load), 0) == sums.get(load, 0) for load in loads)
 
 
-def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = None) -> Looked:
+def look(
+    ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = None, count_only: bool = False
+) -> Looked:
     """The tables beside their ledgers, at a moment when no other import stores."""
     tables = table.proof
-    headers, rows, inside, figures, counts, still = _moment(ledgers, of, table)
+    headers, rows, inside, figures, counts, still = _moment(ledgers, of, table, count_only)
     together, can = _of_all_shards(headers), bool(figures)
     # As the ledger has them: another client of the same import may have begun it.
     owns = [named_of(found, own.load) or own for own, found in zip(of.headers, headers, strict=True)]
@@ -163,6 +171,8 @@ def look(ledgers: Ledgers, of: Import, table: Summed, copies: Summed | None = No
         can = gone is not None
         expected = None if expected is None or gone is None else proof.added(tables.items, [expected, gone])
     why = _why_not(filled is not None, can, before) if gone is not None else NO_SUMS
+    if count_only and filled is not None:
+        why = LEFT_OUT
     found: list[tuple[str, Figures]] = [("the table", proof.added(tables.items, figures))] if can else []
     astray = ""
     if copies is not None and filled and expected is not None:

@@ -57,6 +57,8 @@ def call_problems(call: Call) -> Iterator[Problem]:
     yield from problems_of(partial(read_formats, call.date_formats))
     if call.timezone:
         yield from problems_of(partial(changes, call.timezone))
+    if call.count_only and call.verify:
+        yield Problem.sentence("--proof count: --verify compares every row; leave one of the two out")
     yield from merge_problems(call)
     if call.server:
         yield from remote_problems(call)

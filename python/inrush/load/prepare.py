@@ -104,7 +104,9 @@ def prepare(
     # Refuses what cannot be loaded in this way before the ledger says that it was begun.
     ends.import_plan(wanted, shards.twin, targets)
     of = _begun(wanted, shards, targets, there, read_so, note)
-    return replace(wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, tuple(inputs)))
+    return replace(
+        wanted, begun=Begun(there.ledgers, of, proven_by, weak, call.verify, call.count_only, tuple(inputs))
+    )
 
 
 def _begun(

@@ -48,7 +48,7 @@ PARTS: Mapping[str, OptionEffect] = {
     "chunk_rows": OptionEffect.NOTED,
     "method": OptionEffect.NONE, "parallel": OptionEffect.NONE, "connections": OptionEffect.NONE, "flush_rows": OptionEffect.NONE, "reject_limit": OptionEffect.NONE,
     "limit_said": OptionEffect.NONE, "merging": OptionEffect.NONE, "truncate": OptionEffect.NAMES, "series": OptionEffect.NONE, "dry_run": OptionEffect.NONE, "patience_s": OptionEffect.NONE, "process_per_file": OptionEffect.NONE, "hash_threads": OptionEffect.NONE, "bytes_per_s": OptionEffect.NONE, "shard_rows_per_s": OptionEffect.NONE,
-    "verify": OptionEffect.NONE, "replica": OptionEffect.NONE, "token_file": OptionEffect.NONE, "ca": OptionEffect.NONE, "fingerprint": OptionEffect.NONE,
+    "verify": OptionEffect.NONE, "count_only": OptionEffect.NONE, "replica": OptionEffect.NONE, "token_file": OptionEffect.NONE, "ca": OptionEffect.NONE, "fingerprint": OptionEffect.NONE,
 }  # fmt: skip
 
 #: Of a file's document, what says how its texts are read.
