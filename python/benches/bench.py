@@ -23,6 +23,7 @@ from pathlib import Path
 
 from benches import (
     clickhouse,
+    clients,
     device,
     extraction,
     floors,
@@ -164,6 +165,7 @@ def a_server(own: Lifecycle) -> Iterator[Instance]:
 NEEDED: Mapping[str, str | tuple[str, ...]] = {
     "loading": "postgresql",
     "files": wholefiles.ENGINES,
+    "clients": clients.SERVERS,
     "extraction": tuple(extraction.WAYS),
     "keylookups": race.CURVES,
 }
@@ -208,6 +210,9 @@ def comparisons(only: str, rows: Sequence[int]) -> Iterator[Comparison]:
     both_sides = (replace(c, most=2 - c.bar) for c in (*alike, *looks))
     loads = [
         replace(Comparison(*parts), note=partial(loading.note, parts[0])) for parts in loading.comparisons()
+    ]
+    loads += [
+        replace(Comparison(*parts), note=partial(clients.note, parts[0])) for parts in clients.comparisons()
     ]
     extracts = [
         replace(Comparison(*parts), note=partial(extraction.note, parts[0]))

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from statistics import median
-from urllib.parse import urlsplit
 
 import pyarrow as pa
 
@@ -86,8 +85,7 @@ def cost_s(statement: str, rows: object = subprocess.DEVNULL) -> tuple[float, fl
 
 
 def call(statement: str, rows: object = subprocess.DEVNULL) -> bytes:
-    host = urlsplit(str(url_of("clickhouse"))).hostname or "127.0.0.1"
-    command = [os.environ[CLIENT], "--host", host, "--port", os.environ.get(NATIVE_PORT, "9000")]
+    command = [os.environ[CLIENT], *places.client_words("clickhouse")[0]]
     done = subprocess.run([*command, "--query", statement], stdin=rows, check=True, capture_output=True)  # type: ignore[call-overload]
     out: bytes = done.stdout
     return out

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import json
+import os
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from typing import Any
 from benches import ingest
 from benches.floors import Parts
 from benches.loading import children_cpu_s
-from benches.places import INSTANCES, ask, host_and_port, program, url_of, user_of
+from benches.places import INSTANCES, ask, client_words, program, url_of
 from benches.rounds import Rounds
 from inrush.engines import server
 from inrush.engines.base.instance import Target
@@ -208,7 +209,7 @@ def dropped(engine: str) -> None:
 @cache
 def warm(engine: str, rows: int) -> None:
     """The pages of these rows are in memory before the first round."""
-    called(peers_of(engine)[next(iter(peers_of(engine)))](query(engine, rows)))
+    called(engine, peers_of(engine)[next(iter(peers_of(engine)))](query(engine, rows)))
 
 
 def query(engine: str, rows: int) -> str:
@@ -298,10 +299,8 @@ def peers_of(engine: str) -> Mapping[str, Command]:
             "psql COPY, binary, to a file": lambda text: [*psql, "-c", f"COPY ({text}) TO STDOUT (FORMAT binary)"],
             "psql SELECT, -A -t, to a file": lambda text: [*psql, "-A", "-t", "-c", text],
         }  # fmt: skip
-    host, port = host_and_port(engine)
     words = [
-        client, "--no-defaults", f"--host={host}", f"--port={port}", "--protocol=tcp", f"--user={user_of(engine)}",
-        "--quick", "--batch", "--skip-column-names", "--execute",
+        client, "--no-defaults", *client_words(engine)[0], "--quick", "--batch", "--skip-column-names", "--execute",
     ]  # fmt: skip
     return {f"{name} --quick --batch, to a file": lambda text: [*words, unquoted(text)]}
 
@@ -313,7 +312,7 @@ def unquoted(text: str) -> str:
 
 def less_its_start(engine: str, peer: str, rows: int) -> Read:
     start = start_of(engine, peer)
-    read = called(peers_of(engine)[peer](query(engine, rows)), rows)
+    read = called(engine, peers_of(engine)[peer](query(engine, rows)), rows)
     less = Read(read.seconds - start.seconds, read.client_cpu_s - start.client_cpu_s)
     if less.seconds <= 0 or less.client_cpu_s <= 0:
         raise RuntimeError(f"{peer}: {rows:,} rows cost no more than its start; ask for more --rows")
@@ -323,17 +322,18 @@ def less_its_start(engine: str, peer: str, rows: int) -> Read:
 @cache
 def start_of(engine: str, peer: str) -> Read:
     """Medians of calls for one row."""
-    calls = [called(peers_of(engine)[peer]("SELECT 1")) for _ in range(STARTS)]
+    calls = [called(engine, peers_of(engine)[peer]("SELECT 1")) for _ in range(STARTS)]
     return Read(median(c.seconds for c in calls), median(c.client_cpu_s for c in calls))
 
 
-def called(command: list[str], rows: int | None = None) -> Read:
+def called(engine: str, command: list[str], rows: int | None = None) -> Read:
     """Raises RuntimeError where the client fails, or where the file has not as many rows."""
     with ingest.folder() as path:
         file = path / "rows"
         before, began = children_cpu_s(), time.perf_counter()
+        environment = {**os.environ, **client_words(engine)[1]}
         with file.open("wb") as out:
-            done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+            done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False, env=environment)
         read = Read(time.perf_counter() - began, children_cpu_s() - before)
         if done.returncode != 0:
             raise RuntimeError(f"{Path(command[0]).name} failed: {done.stderr.decode()[-400:]}")

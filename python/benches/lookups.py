@@ -16,7 +16,7 @@ from typing import Any
 
 from benches import ingest, places
 from benches.floors import Parts
-from benches.places import INSTANCES, ask, call, host_and_port, socket_of, url_of, user_of
+from benches.places import INSTANCES, ask, call, host_and_port, password_of, socket_of, url_of, user_of
 from benches.rounds import Rounds
 
 SECONDS = 2
@@ -188,7 +188,7 @@ def sysbench(engine: str, what: str, connections: int) -> str:
     place = [f"--mysql-socket={file}"] if file else [f"--mysql-host={host}", f"--mysql-port={port}"]
     command = [
         "sysbench", "oltp_point_select", "--db-driver=mysql", *place,
-        f"--mysql-user={user_of(engine)}", "--mysql-db=sbtest", "--tables=1", f"--table-size={KEYS}", f"--time={SECONDS}",
+        f"--mysql-user={user_of(engine)}", f"--mysql-password={password_of(engine)}", "--mysql-db=sbtest", "--tables=1", f"--table-size={KEYS}", f"--time={SECONDS}",
         f"--threads={connections}", what,
     ]  # fmt: skip
     return call(command)

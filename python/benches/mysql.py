@@ -11,7 +11,7 @@ import pyarrow.csv as pacsv
 
 from benches import ingest
 from benches.floors import Parts
-from benches.places import ask, call, host_and_port, program, url_of, user_of
+from benches.places import ask, call, client_words, program, url_of
 from inrush.engines import server
 
 CLIENTS = {"mysql": "mysql", "mariadb": "mariadb"}
@@ -53,13 +53,16 @@ def client(engine: str) -> float:
     table = twin.plan_table(ingest.TABLE, "none", NAMESPACE)
     for statement in (*twin.drop_namespace(NAMESPACE), *twin.open_namespace(NAMESPACE), *table.create):
         ask(engine, statement)
-    host, port = host_and_port(engine)
+    words, variables = client_words(engine)
     command = [
-        str(program(engine, CLIENTS[engine])), "--no-defaults", "--local-infile=1", f"--host={host}",
-        f"--port={port}", "--protocol=tcp", f"--user={user_of(engine)}", NAMESPACE,
-    ]  # fmt: skip
+        str(program(engine, CLIENTS[engine])),
+        "--no-defaults",
+        "--local-infile=1",
+        *words,
+        f"--database={NAMESPACE}",
+    ]
     load = f"LOAD DATA LOCAL INFILE '{file()}' INTO TABLE `{ingest.TABLE.name}`"
-    speed = ingest.timed(lambda: call([*command, "--execute", load]))
+    speed = ingest.timed(lambda: call([*command, "--execute", load], variables))
     stored = ask(engine, f"SELECT COUNT(*) FROM {table.name}")[0][0]
     if int(str(stored)) != ingest.ROWS:
         raise RuntimeError(f"the client of {engine} stored {stored} rows of {ingest.ROWS}, so it has no rate")

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
@@ -14,6 +14,8 @@ from urllib.parse import parse_qsl, urlsplit
 from inrush import _core
 from inrush.engines import server
 from inrush.engines.base.instance import Instance
+from inrush.engines.clickhouse.life import native_port
+from inrush.engines.servers import secret
 
 #: Started for the bench, by engine.
 INSTANCES: dict[str, Instance] = {}
@@ -67,6 +69,30 @@ def program(engine: str, name: str) -> str | None:
     return str(own) if own and own.is_file() else shutil.which(name)
 
 
+def client_words(engine: str) -> tuple[list[str], dict[str, str]]:
+    """How the engine's own client reaches the server: words of its command line, and variables. Its program takes a password
+    from a file only where that is libpq."""
+    url = str(url_of(engine))
+    if engine == "postgresql":
+        return [url], {}
+    host, port = host_and_port(engine)
+    password = password_of(engine)
+    if engine == "clickhouse":
+        native = native_port(INSTANCES[engine].data) if engine in INSTANCES else 9000
+        return [f"--host={host}", f"--port={native}", *([f"--password={password}"] if password else [])], {}
+    words = [f"--host={host}", f"--port={port}", "--protocol=tcp", f"--user={user_of(engine)}"]
+    if database := urlsplit(url).path.strip("/"):
+        words.append(f"--database={database}")
+    return words, {"MYSQL_PWD": password} if password else {}
+
+
+def password_of(engine: str) -> str:
+    """Of a server that inrush started; of another one what its URL says, or nothing."""
+    url = str(url_of(engine))
+    file = secret.file_in(url)
+    return (secret.in_file(Path(file)) if file else urlsplit(url).password) or ""
+
+
 def ask(engine: str, statement: str, limit_s: float = 60.0) -> list[list[object]]:
     """Rows of a statement, off every clock."""
     target = {"engine": engine, "url": str(url_of(engine)), "options": {}}
@@ -74,9 +100,10 @@ def ask(engine: str, statement: str, limit_s: float = 60.0) -> list[list[object]
     return rows
 
 
-def call(command: list[str]) -> str:
+def call(command: list[str], variables: Mapping[str, str] | None = None) -> str:
     """What a peer prints. Raises RuntimeError with its own words."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    environment = {**os.environ, **(variables or {})}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
     if done.returncode != 0:
         raise RuntimeError(f"{Path(command[0]).name} failed: {(done.stdout + done.stderr).strip()[-400:]}")
     return done.stdout

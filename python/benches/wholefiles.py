@@ -9,11 +9,12 @@ are counted afterwards.
 from __future__ import annotations
 
 import atexit
+import os
 import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
@@ -23,11 +24,10 @@ from statistics import median
 from benches import ingest
 from benches.floors import Parts
 from benches.loading import children_cpu_s
-from benches.places import INSTANCES, ask, host_and_port, program, url_of, user_of
+from benches.places import INSTANCES, ask, client_words, program, url_of
 from benches.rounds import Rounds
 from inrush.engines import server
 from inrush.engines.base.plans import TablePlan, Unsupported
-from inrush.engines.clickhouse.life import native_port
 from inrush.workload import Column, Operation, Table
 
 ENGINES = ("postgresql", "mysql", "mariadb", "clickhouse")
@@ -214,7 +214,7 @@ def call(engine: str, files: list[Path]) -> None:
     client, table = client_of(engine), planned(engine).name
     assert client is not None, "it was looked for"
     columns = ", ".join(c.name for c in TABLE.columns)
-    host, port = host_and_port(engine)
+    words, variables = client_words(engine)
     if engine == "postgresql":
         copies = "\n".join(f"\\copy {table} ({columns}) FROM '{file}'" for file in files)
         done = run([client, "-X", "-q", "-v", "ON_ERROR_STOP=1", str(url_of(engine))], copies)
@@ -222,8 +222,7 @@ def call(engine: str, files: list[Path]) -> None:
         query = f"INSERT INTO {table.replace(chr(34), '`')} ({columns}) FORMAT TabSeparated"
         command = [
             client,
-            f"--host={host}",
-            f"--port={native_port(INSTANCES[engine].data)}",
+            *words,
             "--query",
             query,
         ]
@@ -234,17 +233,13 @@ def call(engine: str, files: list[Path]) -> None:
             f"LOAD DATA LOCAL INFILE '{file}' INTO TABLE {table.replace(chr(34), '`')} CHARACTER SET utf8mb4 ({columns});"
             for file in files
         )
-        words = [
-            f"--host={host}",
-            f"--port={port}",
-            "--protocol=tcp",
-            f"--user={user_of(engine)}",
-            "--local-infile=1",
-        ]
-        done = run([client, "--no-defaults", *words], loads)
+        done = run([client, "--no-defaults", "--local-infile=1", *words], loads, variables)
     if done.returncode != 0:
         raise RuntimeError(f"{Path(client).name} failed: {done.stderr.decode()[-400:]}")
 
 
-def run(command: list[str], text: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+def run(
+    command: list[str], text: str, variables: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[bytes]:
+    environment = {**os.environ, **(variables or {})}
+    return subprocess.run(command, input=text.encode(), capture_output=True, check=False, env=environment)

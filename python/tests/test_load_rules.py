@@ -194,7 +194,16 @@ def test_another_spelling_is_counted_and_the_same_proven() -> None:
     ],
 )  # fmt: skip
 def test_types_that_change_values_are_known(kind: str, engine: str, weak: bool) -> None:
-    assert bool(proof.weak_columns({"c": kind}, loading_of(server(engine)))) is weak
+    assert bool(proof.weak_columns({"c": kind}, loading_of(server(engine)), "")) is weak
+
+
+@pytest.mark.parametrize(
+    ("method", "weak"), [("tsv", {"f"}), ("values", {"f"}), ("native", set()), ("rowbinary", set())]
+)
+def test_floats_that_clickhouse_reads_from_text_may_be_their_neighbours(method: str, weak: set[str]) -> None:
+    declared = {"d": "Date", "f": "Float64", "n": "Int64"}
+    found = proof.weak_columns(declared, loading_of(server("clickhouse")), method)
+    assert {column for column in found if column != "d"} == weak
 
 
 def test_sums_of_parts_are_those_of_the_whole_and_wrap_as_the_engine_does() -> None:

@@ -58,7 +58,8 @@ def prepare(
     there = _table_there(call, inputs, shards, targets, physical, note)
     table, of, declared = there.table, there.of, there.declared
     kinds = {column.name: declared[column.name] for column in table.columns}
-    weak = proof.weak_columns(kinds, shards.loading)
+    method = create.method_of(call, shards.twin, table)
+    weak = proof.weak_columns(kinds, shards.loading, method)
     proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
     asked = create.asked_of(call, shards.loading)
@@ -80,7 +81,7 @@ def prepare(
         target_table=physical,
         key={name: declared[name] for name in call.key},
         rule=rule,
-        method=create.method_of(call, shards.twin, table),
+        method=method,
         import_id=of.load,
         files=files,
         chunk_rows=of.chunk_rows,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from inrush.engines.base.loading import Loading
+from inrush.engines.base.loading import Loading, base_type
 from inrush.load.ledger import Header
 
 Item = Mapping[str, Any]
@@ -331,12 +331,15 @@ def worth_summing(own: str, headers: Sequence[Header], rows: Mapping[str, int]) 
 
 #: Of MySQL: so many digits are kept.
 ROUNDED_FLOAT = re.compile(r"(float|double)\(\d+,\d+\)")
+FLOATS = frozenset({"f32", "f64", "list_f64"})
 TIMES = re.compile(r"(timestamp|datetime)(?:\((\d)\))?")
 
 
-def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str]:
-    """Column -> what its type does to values, where they are not as the files have them. declared: column -> type in the database."""
+def weak_columns(declared: Mapping[str, str], loading: Loading, method: str) -> dict[str, str]:
+    """Column -> what its type does to values, where they are not as the files have them. declared: column -> type in the database;
+    method: that rows are inserted by."""
     found = {}
+    rounded = loading.rounds_floats.get(method)
     for column, kind in declared.items():
         kind = kind.lower()
         digits = TIMES.match(kind)
@@ -350,6 +353,8 @@ def weak_columns(declared: Mapping[str, str], loading: Loading) -> dict[str, str
             found[column] = f"{kind} rounds"
         elif loading.is_as_text(kind) and not loading.is_spelled_once(kind):
             found[column] = f"{kind} is stored in another spelling, or rounded"
+        elif rounded and FLOATS.intersection(loading.column_types.get(base_type(kind), ())):
+            found[column] = rounded
     return found
 
 

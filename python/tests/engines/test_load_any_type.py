@@ -229,6 +229,29 @@ def clickhouse_s_types(place: Place, types: Mapping[str, Texts], folder: Path) -
     checked(types, place.ask(f"SELECT {texts} FROM t ORDER BY id"), done, nulls=False)
 
 
+def test_floats_that_clickhouse_reads_from_text_are_not_called_the_files(
+    clickhouse: Target, tmp_path: Path
+) -> None:
+    for place in database(clickhouse):
+        place.ask("CREATE TABLE t (id Int32, seen DateTime, v Float64) ENGINE = MergeTree ORDER BY id")
+        (tmp_path / "a.csv").write_text("id,seen,v\n1,2026-01-01 00:00:00,26.1034\n")
+        assert place.load([tmp_path / "a.csv"], tmp_path).verdict == "proven"
+        rows = (f"{n},2026-01-01 00:00:00,{n / 7:.4f}\n" for n in range(1_000))
+        (tmp_path / "b.csv").write_text("id,seen,v\n" + "".join(rows))
+        done = place.load([tmp_path / "b.csv"], tmp_path)
+        assert done.verdict == "counted" and "`v` not compared: ClickHouse takes a float" in done.why, (
+            done.why
+        )
+        assert done.columns["seen"] == "sum of hashes"
+        # Without a text in the table every bit is taken.
+        place.ask("CREATE TABLE u (id Int32, seen Int64, v Float64) ENGINE = MergeTree ORDER BY id")
+        place.ask("DROP TABLE t")
+        place.ask("RENAME TABLE u TO t")
+        rows = (f"{n},{n},{n / 7:.4f}\n" for n in range(1_000))
+        (tmp_path / "c.csv").write_text("id,seen,v\n" + "".join(rows))
+        assert place.load([tmp_path / "c.csv"], tmp_path).verdict == "proven"
+
+
 @pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
 def test_types_of_embedded_engines(engine: str, tmp_path: Path) -> None:
     connect: Any = duckdb.connect if engine == "duckdb" else sqlite3.connect

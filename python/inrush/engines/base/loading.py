@@ -86,6 +86,8 @@ class Loading(ABC):
     time_digits: ClassVar[int] = 6
     #: JSON is stored in another spelling than it came.
     rewrites_json: ClassVar[bool] = False
+    #: Insert method that sends floats as text -> what the server makes of them; of the others it takes every bit.
+    rounds_floats: ClassVar[Mapping[str, str]] = {}
     #: A table that is made can have columns of days without a time.
     has_days: ClassVar[bool] = False
     #: Tables lie in a database that every connection names.

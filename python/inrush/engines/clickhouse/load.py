@@ -49,6 +49,8 @@ TIMES = {"time_ms": "DateTime64(3, 'UTC')", "time_us": "DateTime64(6, 'UTC')"}
 SINCE = 23
 #: The insert method of such columns: in the others a whole number would mean seconds.
 METHODS = ("rowbinary",)
+#: 50.0049 becomes the float below its nearest one; 26.1034 does not.
+ROUNDED = "ClickHouse takes a float of a text for the nearest one or the one beside it"
 
 
 class ClickhouseLoading(Loading):
@@ -62,6 +64,7 @@ class ClickhouseLoading(Loading):
     null_is_a_type = True
     types_by_version = True
     first_database = "default"
+    rounds_floats: ClassVar[Mapping[str, str]] = {"tsv": ROUNDED, "values": ROUNDED}
 
     def describe(self, schema: str, table: str) -> str:
         where = (
