@@ -19,7 +19,7 @@ from inrush.engines.servers.debian import Packages
 from inrush.engines.servers.ports import free_port
 from inrush.targets.deployment import Deployment
 from tests.engines.test_contract import WAYS, planned
-from tests.engines.test_load_merge import CREATE, WORDS, content
+from tests.engines.test_load_merge import CREATE, WORDS, content, killed_twenty_times
 from tests.engines.test_load_proof import Place
 from tests.test_load_merge import ROWS, two_files
 
@@ -87,6 +87,11 @@ def test_a_load_is_proven(place: Place, tmp_path: Path) -> None:
     assert (done.verdict, done.rows_stored, done.rejected) == ("proven", ROWS, 1), done.why
     done = place.load([second], tmp_path / "loads", merging="update", **WORDS)
     assert done.verdict == "proven" and content(place) == updated, done.why
+
+
+@pytest.mark.slow
+def test_a_load_that_is_killed_twenty_times_has_every_row_once(place: Place, tmp_path: Path) -> None:
+    killed_twenty_times(place, tmp_path)
 
 
 @pytest.mark.parametrize("method", WAYS["postgresql"])
