@@ -101,7 +101,8 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
             table = as_declared(table, shards.loading)
         times = times_of(looked, table, described, asked)
         of_files = columns_of(looked, name, described, asked)
-        refuse_unknown_numbers(table, of_files, inputs[0].sniffed.written, shards.loading)
+        written = inputs[0].sniffed.written
+        refuse_unknown_numbers(table, of_files, written, shards.loading, [i.shown for i in looked])
         found += table_lines(call, shards, targets, looked, table, described, there)
         found += value_lines(looked, table, described, asked, times, call.timezone)
     inputs = with_null_of_table(inputs, table, shards.loading, call.written)

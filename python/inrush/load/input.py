@@ -25,6 +25,7 @@ from inrush.study.chosen import (
     forms,
     forms_in_table,
     is_pattern,
+    refuse_points_in_doubt,
     refuse_undecided,
 )
 from inrush.study.column_lines import lines
@@ -346,12 +347,14 @@ def as_declared(table: Table, loading: Loading) -> Table:
 
 
 def refuse_unknown_numbers(
-    table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading
+    table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading, names: Sequence[str]
 ) -> None:
     """Raises UsageError for values that look like numbers, of a type that may be one or not, where numbers have marks of their own.
 
-    found: the columns of the files.
+    And for numbers whose point is in doubt. found: the columns of the files. names: of these.
     """
+    fractions = {c.name for c in table.columns if c.type in ("f32", "f64") or loading.spelling_of(c.declared)}
+    refuse_points_in_doubt(found, fractions, written, names)
     if not {"decimal", "thousands"} & set(written):
         return
     looks = {c.name for c in found if c.type in ("i32", "i64", "u64", "f64")}

@@ -73,8 +73,9 @@ def prepare(
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
     zone = reading.zone_as_begun(call.timezone, there.as_begun)
     read_so = _reading_of(call, there, files, rule, zone)
-    of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
-    refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
+    looked = looked_at(inputs)
+    of_files = columns_of(looked, table.name, there.described, asked)
+    refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading, [i.shown for i in looked])
     wanted = ends.Wanted(
         table=table,
         target_table=physical,
