@@ -81,7 +81,7 @@ def prepare(
         target_table=physical,
         key={name: declared[name] for name in call.key},
         rule=rule,
-        method=create.method_of(call, shards.twin, table),
+        method=create.method_of(call, shards.twin, table, len(there.described)),
         import_id=of.load,
         files=files,
         chunk_rows=of.chunk_rows,
