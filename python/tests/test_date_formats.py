@@ -271,7 +271,10 @@ def test_a_dry_run_says_what_a_format_and_a_zone_make_and_reject(tmp_path: Path)
 def test_a_study_of_a_file_with_dates_by_a_format_is_written_and_read(tmp_path: Path) -> None:
     file = file_of(tmp_path, "n,seen", "1,31.01.26 08:05", "2,01.02.26 08:05")
     asked = Asked(formats=read_formats(["%d.%m.%y %H:%M"]))
-    workload, study = write_new("mine", [file], tmp_path, asked)
+    notes: list[str] = []
+    workload, study = write_new("mine", [file], tmp_path, asked, notes.append)
+    [said] = [line for line in notes if line.startswith("data time zero is the usual 2026-01-01T00:00:00Z")]
+    assert said.endswith(f"write the first day as epoch in {workload}")
     [table] = load_study(str(study)).workload.tables.values()
     assert table.files is not None and table.files.times == {"seen": "%d.%m.%y %H:%M"}
     workload.write_text(workload.read_text().replace("%y", "%Q"))

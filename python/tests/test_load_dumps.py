@@ -273,6 +273,31 @@ def test_an_interval_of_parquet_is_refused(tmp_path: Path) -> None:
         there.load(there.dump("parquet"), "made", create=True)
 
 
+@pytest.mark.parametrize("kind", ["UNION(n INTEGER, s VARCHAR)", "STRUCT(u UNION(n INTEGER, s VARCHAR))"])
+def test_a_union_of_duckdb_is_refused(kind: str, tmp_path: Path) -> None:
+    """Its text 1 came back as the member of texts, and one without a value as the text NULL."""
+    there = InDuckDB(tmp_path)
+    there.ask(f"CREATE TABLE t (id INTEGER, v {kind})")
+    file = tmp_path / "a.csv"
+    file.write_text("id,v\n1,1\n")
+    with pytest.raises(UsageError, match=r"not loaded yet by their type: v \(.*UNION.*; load a file without"):
+        there.load(file, "t")
+    file.write_text("id\n1\n")
+    assert there.load(file, "t").rows_stored == 1
+
+
+def test_a_list_of_parquet_with_an_item_of_no_value_is_rejected_by_its_row(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    with duckdb.connect() as connection:
+        connection.execute(
+            f"COPY (SELECT * FROM (VALUES ([1, NULL]), ([2])) t(v)) TO '{file}' (FORMAT parquet)"
+        )
+    there = InDuckDB(tmp_path)
+    done = there.load(file, "t", create=True)
+    assert (there.rows("t"), done.rejected) == ([("[2]",)], 1) and done.rejects is not None
+    assert done.rejects.read_text().splitlines()[1].startswith(f"{file},1,v,"), "not what was made of it"
+
+
 def test_a_text_of_a_dump_is_no_word_for_null(tmp_path: Path) -> None:
     """Without `NA` the column would be one of numbers; it is one of texts."""
     there = InDuckDB(tmp_path)

@@ -27,8 +27,8 @@ from inrush.study.sniff import sniff
         ("a,b\n\n\n", "has no rows below its header"),
         (
             "a,b\n1,2,3\n4,5,6\n",
-            "none of its rows can be read; line 2: too many fields: 3 for 2; --skip 1 --header no --columns NAME,… gives each field "
-            "a name",
+            "none of its rows can be read; line 2: too many fields: 3 for 2; give --skip 1 if line 2 names the columns, or "
+            "--skip 1 --header no --columns NAME,…",
         ),
         (
             'a,b\n1,"2\n',

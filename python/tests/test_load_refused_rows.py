@@ -159,3 +159,29 @@ def test_a_chunk_that_lacks_rows_of_which_no_note_is_left_is_not_called_stored(t
         1,
         [(29,)],
     )
+
+
+def test_a_value_that_duckdb_does_not_take_is_named_by_its_column(tmp_path: Path) -> None:
+    """It said "type mismatch in AppendDataChunk, expected INTERVAL, got VARCHAR for column 1"."""
+    done_by("duckdb", tmp_path, "CREATE TABLE t (name VARCHAR, id INTEGER, v INTERVAL)")
+    file = written(tmp_path, ["1,1 day,x", '2,"""a, b",type mismatch in AppendDataChunk'])
+    with pytest.raises(InrushError, match="column v: no value of type INTERVAL; rows 1 to 2") as refused:
+        loaded("duckdb", tmp_path, file, reject_limit=0)
+    assert "AppendDataChunk" not in str(refused.value)
+    done = loaded("duckdb", tmp_path, file)
+    assert (done.verdict, done.rejected) == ("proven", 1) and done.rejects is not None
+    assert "column v: no value of type INTERVAL" in done.reason
+    with done.rejects.open(newline="") as lines:
+        [row] = csv.DictReader(lines)
+    assert (row["line"], row["column"], row["reason"]) == ("3", "v", "no value of type INTERVAL")
+    assert row["text"] == '2,"""a, b",type mismatch in AppendDataChunk'
+
+
+def test_columns_that_the_files_do_not_have_get_their_default_in_duckdb(tmp_path: Path) -> None:
+    """It said "incorrect column count in AppendDataChunk"."""
+    done_by("duckdb", tmp_path, "CREATE TABLE t (more INTEGER DEFAULT 7, name VARCHAR, id INTEGER, v DOUBLE)")
+    assert loaded("duckdb", tmp_path, written(tmp_path, ["1,0.5,x"])).verdict == "proven"
+    assert done_by("duckdb", tmp_path, "SELECT * FROM t") == [(7, "x", 1, 0.5)]
+    done_by("duckdb", tmp_path, "ALTER TABLE t ALTER v TYPE DECIMAL(10, 2)")
+    with pytest.raises(InrushError, match=r"together unless the files have all of its columns: .*DECIMAL"):
+        loaded("duckdb", tmp_path, written(tmp_path, ["2,0.5,x"]))

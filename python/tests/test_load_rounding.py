@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from inrush.errors import UsageError
 from inrush.load import rounding
 from inrush.load.call import Call
 from inrush.load.proof import LoadVerdict
@@ -125,3 +126,28 @@ def test_numbers_of_parquet_in_a_narrower_column_are_equal_as_far_as_it_holds_th
     call = Call((str(tmp_path / "a.parquet"),), "t", into=f"duckdb://{tmp_path}/t.duckdb")
     done = load(call, tmp_path / "loads", lambda _: None, lambda _: None)
     assert done.verdict == "proven" and (done.why.endswith(said) if said else "precision" not in done.why)
+
+
+@pytest.mark.parametrize("kind", ["BIGINT", "INTEGER", "HUGEINT", "DECIMAL(38, 0)", "BIGINT[]"])
+def test_a_whole_number_that_parquet_may_have_rounded_goes_into_no_exact_column(
+    kind: str, tmp_path: Path
+) -> None:
+    """DuckDB writes HUGEINT as doubles: 2^53 + 1 came back as 2^53, and *proven*."""
+    with pytest.raises(UsageError, match=r"column v is .*9007199254740992 may be a rounded number"):
+        as_doubles(tmp_path, kind, 2**53 + 1)
+    small = 7 if kind == "INTEGER" else 2**53 - 1
+    assert as_doubles(tmp_path, kind, small).verdict == "proven"
+    with duckdb.connect(f"{tmp_path}/t.duckdb") as connection:
+        (found,) = connection.execute("SELECT v FROM t").fetchall()
+    assert found == ([small] if kind == "BIGINT[]" else small,)
+
+
+def as_doubles(folder: Path, kind: str, value: int) -> Loaded:
+    """A load of DuckDB's own Parquet."""
+    file = folder / "a.parquet"
+    of = f"[{value}::DOUBLE]" if kind == "BIGINT[]" else f"{value}::HUGEINT"
+    with duckdb.connect(f"{folder}/t.duckdb") as connection:
+        connection.execute(f"CREATE TABLE IF NOT EXISTS t (id INTEGER, v {kind})")
+        connection.execute(f"COPY (SELECT 1 AS id, {of} AS v) TO '{file}' (FORMAT parquet)")
+    call = Call((str(file),), "t", into=f"duckdb://{folder}/t.duckdb")
+    return load(call, folder / "loads", lambda _: None, lambda _: None)

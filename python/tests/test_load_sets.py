@@ -7,17 +7,12 @@ in docs/loading.md, and `python -m python.tests.test_load_sets FOLDER…` counts
 
 from __future__ import annotations
 
-import ast
 import csv
 import datetime
 import gzip
-import io
-import json
-import re
 import sys
 import tempfile
 from collections import Counter
-from contextlib import suppress
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -34,15 +29,14 @@ from inrush.errors import InrushError, UsageError
 from inrush.load.call import Call
 from inrush.load.input import open_inputs
 from inrush.load.run import Loaded, load
-from inrush.study.found import Sniffed
 from inrush.study.said import read_said
+from tests.independent import Marks, marks_in_duckdb, pandas_cases, same, stated, text_rows
 
 #: What a case comes to: every row as the reader has it, these lines rejected, or refused with these words.
 IDENTICAL = "identical"
 Case = tuple[bytes, dict[str, Any], str]
 
 NO_TEXT, QUOTE = "refused: is not text", "refused: quotation mark without its partner"
-LONE_CR = "\ue00d"
 BEHIND = "refused: line 1 has a text behind a closing quotation mark"
 #: Inputs of CPython's Lib/test/test_csv.py; without a header, as there.
 PYTHON: tuple[Case, ...] = (
@@ -97,8 +91,16 @@ DUCKDB: tuple[Case, ...] = (
     (b"a,b\n1," + b"y" * 100_000 + b"\n", {}, IDENTICAL),
 )  # fmt: skip
 
-UTC = datetime.timezone.utc
-EPOCH = datetime.datetime(1970, 1, 1, tzinfo=UTC)
+COMMA, TAB = Marks(), Marks("\t")
+#: Of those above that are not written with a comma, by their beginning.
+MARKS = {
+    b"a|b": Marks("|"),
+    b"a;b": Marks(";"),
+    b"a\tb": TAB,
+    b'1;"the': Marks(";"),
+    b'1\t"a': TAB,
+    b"2147": Marks(";"),
+}
 #: Columns as the Parquet testing files have them, by their writer: Arrow's array -> what DuckDB gives, or words of a refusal.
 PARQUET: dict[str, tuple[pa.Array, list[Any] | str]] = {
     "boolean": (pa.array([True, None, False]), [True, None, False]),
@@ -134,24 +136,13 @@ PARQUET: dict[str, tuple[pa.Array, list[Any] | str]] = {
 EVERY, PARTS = 11, 8
 
 
-def pandas_cases() -> list[bytes]:
-    """The texts that pandas' tests of its parser call data."""
-    found: set[str] = set()
-    for file in sorted((Path(pandas.__file__).parent / "tests/io/parser").rglob("*.py")):
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-                is_data = any(isinstance(t, ast.Name) and t.id == "data" for t in node.targets)
-                found.update([node.value.value] if is_data and isinstance(node.value.value, str) else [])
-    return [text.encode() for text in sorted(found)]
-
-
 def loaded(file: Path, folder: Path, **words: Any) -> Loaded:
     call = Call((str(file),), "t", into=f"duckdb://{folder}/t.duckdb", create=True, **words)
     return load(call, folder / "loads", lambda line: None, lambda event: None)
 
 
-def outcome(file: Path, folder: Path, **words: Any) -> str:
-    """What a load of the file comes to; that it is none of the three fails."""
+def outcome(file: Path, folder: Path, marks: Marks = COMMA, **words: Any) -> str:
+    """What a load of the file comes to; that it is none of the three fails. marks: as whoever made it states them."""
     try:
         done = loaded(file, folder, **words)
     except UsageError as refused:
@@ -163,9 +154,9 @@ def outcome(file: Path, folder: Path, **words: Any) -> str:
     rejects = rejected(done)
     assert len(rejects) == done.rejected, "each row that is not stored is in the reject file"
     found = stored(folder / "t.duckdb")
-    read = text_rows(Path(source.at), rejects, source.sniffed)
+    read = text_rows(Path(source.at), rejects, source.sniffed, stated(words.get("written", {}), marks))
     assert len(found) == len(read), (found[:3], read[:3])
-    null = source.sniffed.written.get("null", "" if source.sniffed.format == "csv" else "\\N")
+    null = source.sniffed.written.get("null", "\\N" if source.sniffed.format in ("tsv", "mysql") else "")
     for row, expected in zip(found, read, strict=True):
         assert len(row) == len(expected)
         assert all(same(text, value, null) for text, value in zip(expected, row, strict=True)), (
@@ -198,104 +189,12 @@ def rejected(done: Loaded) -> list[tuple[int, str]]:
         ]
 
 
-def text_rows(file: Path, rejects: list[tuple[int, str]], of: Sniffed) -> list[list[str]]:
-    """The rows that are left, as Python's csv reads them; in the formats with escapes by the words of PostgreSQL and MySQL."""
-    physical = file.read_bytes().removeprefix(b"\xef\xbb\xbf").split(b"\n")
-    gone = {n for line, text in rejects for n in range(line, line + text.count("\n") + 1)}
-    text = b"\n".join(line for n, line in enumerate(physical, 1) if n not in gone).decode(errors="replace")
-    how = of.written
-    comment, delimiter = how.get("comment"), how.get("delimiter", "," if of.format == "csv" else "\t")
-    text = "\n".join(line for line in text.split("\n") if not (comment and line.startswith(comment)))
-    if of.format == "ndjson":
-        found = [json.loads(line) for line in text.split("\n") if line.strip()]
-        rows = [[in_text(row.get(c.name)) for c in of.columns] for row in found]
-    elif of.format != "csv":
-        rows = escaped_rows(text, delimiter)
-    else:
-        quote = how.get("quote", '"')
-        quoting = {"quotechar": quote} if quote else {"quoting": csv.QUOTE_NONE}
-        # Of the last line end a file may have the first half alone.
-        text = text.removesuffix("\r") if "\r\n" in text else text
-        # To Python's reader a CR alone ends a line, to inrush it is a part of a text.
-        file_like = io.StringIO(re.sub(r"\r(?!\n)", LONE_CR, text), "")
-        escape = how.get("escape")
-        reader = csv.reader(file_like, delimiter=delimiter, escapechar=escape, **quoting)  # type: ignore[arg-type]
-        # A blank line is a row of one column without a value.
-        rows = [
-            [field.replace(LONE_CR, "\r") for field in row or [""]]
-            for row in reader
-            if row or len(of.columns) == 1
-        ]
-    return rows[1:] if of.header else rows
-
-
-def in_text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
-
-
-def escaped_rows(text: str, delimiter: str) -> list[list[str]]:
-    """Of the formats in which a backslash escapes, line ends too."""
-    rows: list[list[str]] = [[]]
-    one = re.escape(delimiter)
-    for found in re.finditer(rf"((?:[^{one}\n\\]|\\.)*)({one}|\r?\n|\Z)", text, re.DOTALL):
-        field = found[1].removesuffix("\r")
-        rows[-1].append(
-            field if field == "\\N" else re.sub(r"\\([0-7]{1,3}|.)", unescaped, field, flags=re.DOTALL)
-        )
-        if found[2] != delimiter:
-            rows.append([])
-    return [row for row in rows if row not in ([], [""])]
-
-
-def unescaped(found: re.Match[str]) -> str:
-    if found[1].isdigit():
-        return chr(int(found[1], 8))
-    return {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "v": "\v", "f": "\f"}.get(found[1], found[1])
-
-
-TRUTHS = {True: ("true", "t", "yes", "y", "on", "1"), False: ("false", "f", "no", "n", "off", "0")}
-
-
-def same(text: str, value: Any, null: str) -> bool:
-    """What is stored is what the reader has: a number as this number, a time as this instant, a text letter by letter."""
-    if value is None or isinstance(value, str):
-        return text == (null if value is None else value)
-    if isinstance(value, bool):
-        return text.strip().lower() in TRUTHS[value]
-    if isinstance(value, float):
-        return float(text) == value or (value != value and text.strip().lower() == "nan")
-    if isinstance(value, list):
-        return bool(json.loads(text) == value)
-    if isinstance(value, int) and re.fullmatch(r"\s*[+-]?\d+\s*", text):
-        return int(text) == value
-    is_day = isinstance(value, datetime.date)
-    stored_at = (
-        datetime.datetime.combine(value, datetime.time(), UTC)
-        if is_day
-        else EPOCH + datetime.timedelta(microseconds=value)
-    )
-    return stored_at in instants(text.strip())
-
-
-def instants(text: str) -> list[datetime.datetime]:
-    """That a text may mean; of no zone those of UTC."""
-    day = re.match(r"(\d\d?)([./-])(\d\d?)\2(\d{4})", text)
-    orders = ((day[1], day[3]), (day[3], day[1])) if day else ()
-    spelled = [f"{day[4]}-{m:0>2}-{d:0>2}{text[day.end() :]}" for d, m in orders if day] or [
-        text.replace("Z", "+00:00")
-    ]
-    found = []
-    for one in spelled:
-        with suppress(ValueError):
-            found.append(datetime.datetime.fromisoformat(one))
-    return [at if at.tzinfo else at.replace(tzinfo=UTC) for at in found]
-
-
 def checked(folder: Path, case: Case, **words: Any) -> None:
     text, written, expected = case
     file = folder / "a.csv"
     file.write_bytes(text)
-    found = outcome(file, folder, written=written, **words)
+    marks = next((marks for start, marks in MARKS.items() if text.startswith(start)), COMMA)
+    found = outcome(file, folder, marks, written=written, **words)
     assert matches(found, expected), found
 
 
@@ -317,11 +216,16 @@ def test_inputs_of_duckdb_are_stored_rejected_or_refused(case: int, tmp_path: Pa
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_inputs_of_pandas_are_stored_rejected_or_refused(part: int, tmp_path: Path) -> None:
-    for number, text in enumerate(pandas_cases()[::EVERY][part::PARTS]):
+    tests = Path(pandas.__file__).parent / "tests"
+    if not tests.is_dir():
+        pytest.skip("this pandas came without its tests")
+    cases = pandas_cases(tests)
+    assert len(cases) > 300, f"pandas' tests are not found as they were: {len(cases)} texts"
+    for number, (text, marks) in enumerate(cases[::EVERY][part::PARTS]):
         folder = tmp_path / str(number)
         folder.mkdir()
         (folder / "a.csv").write_bytes(text)
-        outcome(folder / "a.csv", folder)
+        outcome(folder / "a.csv", folder, marks)
 
 
 @pytest.mark.parametrize("name", PARQUET)
@@ -380,13 +284,14 @@ def test_a_column_of_parquet_without_a_name_is_refused(tmp_path: Path) -> None:
 
 
 def table_of(folder: Path) -> str:
-    """A row of the table in docs/loading.md, for all files below a folder; those that are different, by name."""
+    """A row of the table in docs/loading.md, for all files below a folder such as DuckDB's data/csv; those that are different, by name."""
     found: Counter[str] = Counter()
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         with tempfile.TemporaryDirectory() as work:
             try:
-                kind = outcome(file, Path(work), reject_limit=10**9).partition(":")[0]
-            except (AssertionError, InrushError, ValueError) as error:
+                marks = marks_in_duckdb(str(file.relative_to(folder)))
+                kind = outcome(file, Path(work), marks, reject_limit=10**9).partition(":")[0]
+            except (AssertionError, InrushError, ValueError, csv.Error) as error:
                 kind = f"\n{file}: {error}"
         found[kind] += 1
     odd = "".join(kind for kind in found if kind.startswith("\n"))

@@ -142,10 +142,25 @@ def test_a_row_that_is_not_utf8_is_rejected_and_the_option_named(tmp_path: Path)
     assert any("is read by --encoding NAME" in line for line in lines(done))
 
 
-def test_a_title_above_the_header_is_left_out_by_an_option_that_is_named(tmp_path: Path) -> None:
-    file = of_text(tmp_path, "Report\n\nid,v\n1,2\n3,4\n")
-    assert any("left out by --skip N" in line for line in lines(loaded(tmp_path, file)))
-    assert loaded(tmp_path, file, table="u", written={"skip": 2}).rows_stored == 2
+@pytest.mark.parametrize("below", ["", "\n", "by me\n\n", "by me, us\n\n"])
+def test_a_title_above_the_header_is_refused_with_the_option_that_leaves_it_out(
+    below: str, tmp_path: Path
+) -> None:
+    """A table of one column was made of it, and the rows were rejected."""
+    file = of_text(tmp_path, f"Report\n{below}id,v,w\n1,2,x\n3,4,y\n5,6,z\n")
+    skip = 1 + below.count("\n")
+    with pytest.raises(UsageError, match=rf"a\.csv: .*--skip {skip} ") as refused:
+        loaded(tmp_path, file)
+    assert "\n" not in str(refused.value)
+    assert loaded(tmp_path, file, written={"skip": skip}).rows_stored == 3
+    assert asked(tmp_path, "SELECT count(v) FROM t") == [(3,)]
+
+
+@pytest.mark.parametrize(("text", "line"), [("name\nA\nB, C\nD\n", 3), ("name\nB, C\nD\n", 2)])
+def test_a_column_of_texts_with_commas_is_no_title(text: str, line: int, tmp_path: Path) -> None:
+    done = loaded(tmp_path, of_text(tmp_path, text))
+    assert done.rejected == 1 and done.rejects is not None
+    assert f",{line}," in done.rejects.read_text()
 
 
 def test_a_mark_that_is_not_seen_is_said_in_words(tmp_path: Path) -> None:

@@ -180,12 +180,17 @@ def with_declared(table: Table, described: Described) -> Table:
     return replace(table, columns=tuple(columns))
 
 
-def method_of(call: Call, twin: Twin, table: Table) -> str:
-    """The method that fills the table. Raises UsageError for one that cannot. Pure."""
-    methods = loading_of(twin).methods_for(table, twin.methods)
+def method_of(call: Call, twin: Twin, table: Table, columns: int = 0) -> str:
+    """The method that fills the table. columns: that it has, also those that are not loaded. Raises UsageError for one that cannot.
+    Pure."""
+    loading = loading_of(twin)
+    methods = loading.methods_for(table, twin.methods)
+    if columns > len(table.columns):
+        methods = tuple(method for method in methods if method not in loading.whole_rows)
     if not methods:
         kinds = ", ".join(f"{c.name} ({c.declared})" for c in table.columns)
-        raise UsageError(f"table {call.table}: no insert method takes its types together: {kinds}")
+        those = " unless the files have all of its columns" if columns > len(table.columns) else ""
+        raise UsageError(f"table {call.table}: no insert method takes its types together{those}: {kinds}")
     if call.method in twin.methods and call.method not in methods:
         raise UsageError(
             f"--method {call.method}: types of table {call.table} take {' or '.join(methods)} alone"

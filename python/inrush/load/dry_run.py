@@ -101,7 +101,8 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
             table = as_declared(table, shards.loading)
         times = times_of(looked, table, described, asked)
         of_files = columns_of(looked, name, described, asked)
-        refuse_unknown_numbers(table, of_files, inputs[0].sniffed.written, shards.loading)
+        written = inputs[0].sniffed.written
+        refuse_unknown_numbers(table, of_files, written, shards.loading, [i.shown for i in looked])
         found += table_lines(call, shards, targets, looked, table, described, there)
         found += value_lines(looked, table, described, asked, times, call.timezone)
     inputs = with_null_of_table(inputs, table, shards.loading, call.written)
@@ -125,7 +126,10 @@ def outlook(call: Call, inputs: Sequence[Input], spool: Path, note: Callable[[st
     shown, rejected = first_reasons(rejects, SHOWN) if rejects is not None else ([], 0)
     said = f"{rows:,} row{'s' * (rows != 1)} would be stored"
     found.append(said + (f", {rejected:,} rejected:" if rejected else ", none rejected"))
-    places = {one.at: one.shown for one in inputs if one.at != one.shown}
+    made = [
+        file["path"] if file["format"] == "arrow" else one.at for file, one in zip(files, inputs, strict=True)
+    ]
+    places = {at: one.shown for at, one in zip(made, inputs, strict=True) if at != one.shown}
     for at, name_shown in places.items():  # what was unpacked is gone by then
         shown = [line.replace(at, name_shown, 1) for line in shown]
     found += shown

@@ -15,7 +15,7 @@ from inrush.load import proof
 from inrush.load.check import with_meanwhile
 from inrush.load.look import begun_of
 from inrush.load.process import End
-from inrush.load.rejects import with_names, with_remedy
+from inrush.load.rejects import with_column, with_names, with_remedy
 from inrush.load.resumed import Resumed
 from inrush.load.series import LoadSeries
 from inrush.load.shards import Shards
@@ -137,4 +137,5 @@ def names_said(wanted: ends.Wanted) -> Iterator[None]:
     try:
         yield
     except (TargetError, CoreError) as failed:
-        raise type(failed)(with_remedy(with_names(str(failed), names))) from None
+        message = with_column(str(failed), [column.name for column in wanted.table.columns])
+        raise type(failed)(with_remedy(with_names(message, names))) from None

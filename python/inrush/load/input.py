@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from inrush.border.plan import Limits
 from inrush.border.table import WrittenAs
-from inrush.engines.base.loading import Loading, base_type
+from inrush.engines.base.loading import Loading, base_type, is_number
 from inrush.errors import Problem, UsageError
 from inrush.load.expand import STDIN
 from inrush.load.spool import Stamp, digest_of, is_packed_by_name, refuse_changed, seen, spooled
@@ -25,6 +25,7 @@ from inrush.study.chosen import (
     forms,
     forms_in_table,
     is_pattern,
+    refuse_points_in_doubt,
     refuse_undecided,
 )
 from inrush.study.column_lines import lines
@@ -219,14 +220,16 @@ def table_of(
         if column not in here:
             continue  # the table's default
         meanings = loading.column_types.get(base_type(kind), ())
-        if not meanings and not loading.reads_texts:
+        if not meanings and (not loading.reads_texts or any(m in kind.lower() for m in loading.misread)):
             unknown.append(f"{column} ({kind})")
             continue
         meanings = meanings or ("text",)
         in_file = here[column].type
         columns.append(Column(column, in_file if in_file in meanings else meanings[0]))
     if unknown:
-        raise UsageError(f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}")
+        raise UsageError(
+            f"table {name}: columns that are not loaded yet by their type: {', '.join(unknown)}; load a file without them"
+        )
     ordered = [column.name for column in columns]
     if inputs[0].sniffed.named and ordered != list(here):
         # Without a header fields are the columns in their order, and some insert methods take them in the table's.
@@ -346,12 +349,14 @@ def as_declared(table: Table, loading: Loading) -> Table:
 
 
 def refuse_unknown_numbers(
-    table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading
+    table: Table, found: Sequence[Chosen], written: WrittenAs, loading: Loading, names: Sequence[str]
 ) -> None:
     """Raises UsageError for values that look like numbers, of a type that may be one or not, where numbers have marks of their own.
 
-    found: the columns of the files.
+    And for numbers whose point is in doubt. found: the columns of the files. names: of these.
     """
+    fractions = {c.name for c in table.columns if c.type in ("f32", "f64") or loading.spelling_of(c.declared)}
+    refuse_points_in_doubt(found, fractions, written, names)
     if not {"decimal", "thousands"} & set(written):
         return
     looks = {c.name for c in found if c.type in ("i32", "i64", "u64", "f64")}
@@ -383,7 +388,9 @@ def file_document(source: Input, table: Table, cache: Path, here: str) -> TextFi
         return {**document, "stamp": source.stamp.document()}
     path = Path(at)
     with called(path, source.shown):
-        stream = arrow_stream(path, {c.name: c.type for c in table.columns}, cache / digest_of(path))
+        types = {c.name: c.type for c in table.columns}
+        exact = {c.name for c in table.columns if c.type == "text" and is_number(c.declared)}
+        stream = arrow_stream(path, types, cache / digest_of(path), exact)
     refuse_changed(path, source.shown, source.stamp)
     unit_bytes = source.stamp.bytes / source.sniffed.rows
     return {**document, "path": str(stream), "format": "arrow", "unit_bytes": unit_bytes}

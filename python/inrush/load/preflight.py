@@ -98,6 +98,6 @@ def table_problems(
     have = f"table {call.table} has" if is_there else "the files have"
     wrong = [*create.key_problems(call.key, columns, have)]
     yield from wrong
-    yield from problems_of(partial(create.method_of, call, shards.twin, table))
+    yield from problems_of(partial(create.method_of, call, shards.twin, table, len(columns)))
     if not wrong and create.is_spread(call, shards):
         yield from problems_of(partial(create.spreading, call, shards, [(c, "") for c in columns]))

@@ -58,7 +58,7 @@ def prepare(
     there = _table_there(call, inputs, shards, targets, physical, note)
     table, of, declared = there.table, there.of, there.declared
     kinds = {column.name: declared[column.name] for column in table.columns}
-    method = create.method_of(call, shards.twin, table)
+    method = create.method_of(call, shards.twin, table, len(there.described))
     weak = proof.weak_columns(kinds, shards.loading, method)
     proven_by = shards.loading.proof(table, physical, kinds, weak)
     rule = call.rule or create.rule_of(shards.twin, [declared[name] for name in call.key], len(targets))
@@ -74,8 +74,9 @@ def prepare(
         note(shown_line(files[0]["format"], files[0]["written"], call.encoding, files[0]["header"], why))
     zone = reading.zone_as_begun(call.timezone, there.as_begun)
     read_so = _reading_of(call, there, files, rule, zone)
-    of_files = columns_of(looked_at(inputs), table.name, there.described, asked)
-    refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading)
+    looked = looked_at(inputs)
+    of_files = columns_of(looked, table.name, there.described, asked)
+    refuse_unknown_numbers(table, of_files, files[0]["written"], shards.loading, [i.shown for i in looked])
     wanted = ends.Wanted(
         table=table,
         target_table=physical,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import re
 import shutil
@@ -65,20 +66,17 @@ def first_reasons(rejects: Path, most: int) -> tuple[list[str], int]:
     return shown, count
 
 
-def called_of(inputs: Sequence[Input]) -> dict[str, str]:
-    """What was unpacked, as the core is told of it -> what it was unpacked from."""
-    apart = (one for one in inputs if one.at != one.shown)
-    return {
-        str(Path(one.at).absolute()): "standard input"
-        if one.shown == STDIN
-        else str(Path(one.shown).absolute())
-        for one in apart
-    }
+def called_of(inputs: Sequence[Input], read: Sequence[str]) -> dict[str, str]:
+    """What was unpacked, or made of Parquet, as the core is told of it -> what it is of. read: of each, the file that the core reads."""
+    shown = ("standard input" if one.shown == STDIN else str(Path(one.shown).absolute()) for one in inputs)
+    return {at: name for at, name in zip(read, shown, strict=True) if str(Path(at)) != name}
 
 
-def merge_rejects(own: Path, called: Mapping[str, str] | None = None) -> Path | None:
+def merge_rejects(
+    own: Path, called: Mapping[str, str] | None = None, columns: Sequence[str] = ()
+) -> Path | None:
     """The reject files of all inputs as one, in their order, each with what the server refused behind; None when nothing was
-    rejected. called: file that was read -> the one that it was unpacked from."""
+    rejected. called: file that was read -> the one that it was unpacked from. columns: of the table, as rows went into it."""
     names = {_field(path): _field(name) for path, name in (called or {}).items()}
     found = sorted((own / "rejects").glob("*.csv"))
     refused = {
@@ -91,7 +89,8 @@ def merge_rejects(own: Path, called: Mapping[str, str] | None = None) -> Path | 
         out.write(HEADER)
         for path in sorted([*found, *refused]):
             if path in refused:
-                out.writelines(_renamed((note["text"].encode() for note in refused[path]), names))
+                rows = (noted_row(note["text"], columns).encode() for note in refused[path])
+                out.writelines(_renamed(rows, names))
                 continue
             with path.open("rb") as part:
                 part.readline()
@@ -139,6 +138,29 @@ def with_names(message: str, names: Mapping[int, str]) -> str:
         return f"of {names.get(int(found[1]) - 1, f'file {found[1]}')} ("
 
     return re.sub(r"of file (\d+) \(", name, message)
+
+
+#: DuckDB of a value that it does not take; columns are numbered from 0.
+NO_CAST = re.compile(r"type mismatch in AppendDataChunk, expected (.+?), got \S+ for column (\d+)")
+
+
+def with_column(message: str, columns: Sequence[str]) -> str:
+    """What DuckDB says of a value that its column does not take, by the column's name; any other message as it is."""
+    return NO_CAST.sub(lambda found: f"column {columns[int(found[2])]}: no value of type {found[1]}", message)
+
+
+def noted_row(text: str, columns: Sequence[str]) -> str:
+    """A row that a server refused, as it stands in a reject file: with the column where its reason has that."""
+    if NO_CAST.search(text) is None:
+        return text
+    [row] = csv.reader(io.StringIO(text, newline=""))
+    found = NO_CAST.fullmatch(row[3])
+    if found is None:
+        return text
+    out = io.StringIO(newline="")
+    changed = [*row[:2], columns[int(found[2])], f"no value of type {found[1]}", *row[4:]]
+    csv.writer(out, lineterminator="\n").writerow(changed)
+    return out.getvalue()
 
 
 def with_remedy(message: str) -> str:

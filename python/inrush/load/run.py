@@ -325,7 +325,8 @@ def proven(
         counted = zip([*targets, *places], in_ledger + on_replicas, strict=True)
         said = [{"name": name, "rows": rows} for (name, _), rows in counted]
     copied = on_replicas if places else None
-    rejects = merge_rejects(own, called_of(begun.inputs))
+    called = called_of(begun.inputs, [file["path"] for file in wanted.files])
+    rejects = merge_rejects(own, called, [column.name for column in wanted.table.columns])
     reasons = reasons_of(rejects) if rejects is not None and counts["rejected"] else None
     if reasons is not None and good_rows(counts) == 0 and found.verdict in ("proven", "counted"):
         found = _nothing_loaded(found, counts["rejected"], reasons.first)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
+from inrush.border.table import WrittenAs
 from inrush.errors import UsageError
 from inrush.study.date_formats import DateFormat
 from inrush.study.formats import TEXT_FORMATS
@@ -18,6 +19,7 @@ from inrush.study.value_types import (
     ORDERS,
     Choice,
     Evidence,
+    FilePlace,
     Fit,
     Holds,
     choose,
@@ -159,6 +161,18 @@ def choose_columns(files: Sequence[Sniffed], asked: Asked = AS_FOUND) -> list[Ch
 
 def with_points_in_doubt(columns: Sequence[Chosen], file: Sniffed) -> list[Chosen]:
     """Columns of `1.000` are text beside a column of `1.234,50`, unless a command line says what stands before a fraction."""
+    beside = comma_column([c for c in columns if c.type == "text"], file.written)
+    if beside is None:
+        return list(columns)
+
+    def in_doubt(c: Chosen) -> bool:
+        return c.type == "f64" and point_in_doubt(c) is not None
+
+    return [replace(c, type="text", beside=beside.name) if in_doubt(c) else c for c in columns]
+
+
+def comma_column(columns: Sequence[Chosen], written: WrittenAs) -> Chosen | None:
+    """The first column of numbers with a decimal comma, where no command line says what stands before a fraction."""
 
     def has_fraction(evidence: Evidence) -> bool:
         place = evidence.first(NO_NUMBER)
@@ -166,15 +180,31 @@ def with_points_in_doubt(columns: Sequence[Chosen], file: Sniffed) -> list[Chose
             place.value if place else ""
         )
 
-    commas = [c for c in columns if c.type == "text" and c.evidence and has_fraction(c.evidence)]
-    if not commas or {"decimal", "thousands"} & set(file.written):
-        return list(columns)
+    commas = (c for c in columns if c.evidence is not None and has_fraction(c.evidence))
+    return None if {"decimal", "thousands"} & set(written) else next(commas, None)
 
-    def in_doubt(c: Chosen) -> bool:
-        place = c.evidence.first(A_FLOAT_ALONE) if c.evidence is not None and c.type == "f64" else None
-        return place is not None and POINT_OF_THOUSANDS.fullmatch(place.value) is not None
 
-    return [replace(c, type="text", beside=commas[0].name) if in_doubt(c) else c for c in columns]
+def point_in_doubt(c: Chosen) -> FilePlace | None:
+    """The first fraction of a column where its point may part thousands; None where it does not."""
+    place = c.evidence.first(A_FLOAT_ALONE) if c.evidence is not None else None
+    return place if place is not None and POINT_OF_THOUSANDS.fullmatch(place.value) else None
+
+
+def refuse_points_in_doubt(
+    columns: Sequence[Chosen], numbers: Collection[str], written: WrittenAs, names: Sequence[str]
+) -> None:
+    """Raises UsageError for `1.000` in a column of numbers of a table that is there, in a file with `1.234,50`: it would be 1.
+
+    numbers: columns of the table that take fractions. names: of the files.
+    """
+    beside = comma_column(columns, written)
+    found = [c for c in columns if c.name in numbers and point_in_doubt(c)] if beside else []
+    if beside is not None and found:
+        at, comma = first(evidence_of(found[0]), A_FLOAT_ALONE, names), f"column {beside.name} has"
+        raise UsageError(
+            f"column {found[0].name}: its point may part thousands{at}, as {'it has' if beside is found[0] else comma} a decimal "
+            "comma; say --decimal , --thousands . (or --decimal . where it stands before a fraction)"
+        )
 
 
 def has_comma(evidence: Evidence, holds: Holds) -> bool:

@@ -188,10 +188,10 @@ def _table_at_files(table: TablePlan, run_folder: Path, cache: Path) -> TablePla
     return {**table, "source": source}
 
 
-def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
+def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path, exact: Collection[str] = ()) -> Path:
     """The columns named in `types` (name -> logical type) as an Arrow IPC stream; made once for all runs of a study.
 
-    Raises UsageError for a file that is no Parquet, lacks a column, or holds a value that its type cannot.
+    exact: columns whose texts the database reads as numbers of any length. Raises UsageError for a file that is no Parquet, lacks a column, or holds a value that its type cannot.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -212,7 +212,7 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
                 raise UsageError(f"{parquet}: no column {', '.join(missing)}; it has {has}")
             read = 0
             for batch in file.iter_batches(columns=list(types)):
-                stream.write_batch(cast(batch, schema, types, parquet))
+                stream.write_batch(cast(batch, schema, types, parquet, exact))
                 read += batch.num_rows
             if read != file.metadata.num_rows:
                 raise UsageError(damaged(parquet, file.metadata.num_rows, read))
@@ -230,8 +230,14 @@ def arrow_stream(parquet: Path, types: Mapping[str, str], cache: Path) -> Path:
     return into
 
 
-def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], parquet: Path) -> pa.RecordBatch:
-    """Every column as its field of `schema` says; no integer, time or text changes its value. types: as of `arrow_stream`."""
+def cast(
+    batch: pa.RecordBatch,
+    schema: pa.Schema,
+    types: Mapping[str, str],
+    parquet: Path,
+    exact: Collection[str] = (),
+) -> pa.RecordBatch:
+    """Every column as its field of `schema` says; no integer, time or text changes its value. types, exact: as of `arrow_stream`."""
     import pyarrow as pa
 
     columns = []
@@ -244,6 +250,8 @@ def cast(batch: pa.RecordBatch, schema: pa.Schema, types: Mapping[str, str], par
             if "bytes" in (found, types[field.name]) and found != types[field.name]:
                 raise pa.ArrowInvalid("bytes go into columns of bytes, and nothing else does")
             refuse_other_kind(column, types[field.name])
+            if field.name in exact or holds(types[field.name]) in ("signed", "unsigned"):
+                refuse_rounded(column)
             is_made = found == "bytes" or (field.type == pa.string() and is_texts(column.type))
             made = texts(column) if is_made else column.cast(field.type)
             refuse_infinite(column, made)
@@ -263,26 +271,50 @@ def refuse_other_kind(column: pa.Array, kind: str) -> None:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    types, of = pa.types, column.type
-    holds = TYPES[kind].holds if kind in TYPES else ""
+    types, of, into = pa.types, column.type, holds(kind)
     is_number = types.is_integer(of) or types.is_floating(of) or types.is_decimal(of)
-    if holds in ("signed", "unsigned", "float") and types.is_temporal(of):
+    if into in ("signed", "unsigned", "float") and types.is_temporal(of):
         raise pa.ArrowInvalid("a time is no number; cast it in the file")
-    if not is_number or holds not in ("truth", "time") or column.null_count == len(column):
+    if not is_number or into not in ("truth", "time") or column.null_count == len(column):
         return
     least, greatest = (end.as_py() for end in pc.min_max(column).values())
     if (
-        holds == "truth"
+        into == "truth"
         and not pc.all(pc.is_in(column.cast(pa.float64()), pa.array([0.0, 1.0, None]))).as_py()
     ):
         raise pa.ArrowInvalid(f"{least if least not in (0, 1) else greatest} is no truth value")
-    if holds == "time" and types.is_integer(of):
+    if into == "time" and types.is_integer(of):
         for value in (least, greatest):
             if likely := looks_other(value, kind):
                 unit = UNITS[kind][0]
                 raise pa.ArrowInvalid(
                     f"{value} would be {unit} since 1970, and looks like {likely}; cast it in the file"
                 )
+
+
+def holds(kind: str) -> str:
+    """What a logical type holds: for a list what its items do."""
+    found = TYPES.get(kind.removeprefix("list_"))
+    return found.holds if found is not None else ""
+
+
+def refuse_rounded(column: pa.Array) -> None:
+    """Raises ArrowInvalid for floats from which on a whole number may have been rounded to them, as DuckDB writes HUGEINT."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+        column = column.flatten()
+    if not pa.types.is_floating(column.type):
+        return
+    bits = {16: 11, 32: 24, 64: 53}[column.type.bit_width]
+    values = column.cast(pa.float64())
+    lost = values.filter(pc.and_(pc.greater_equal(pc.abs(values), 2.0**bits), pc.is_finite(values)))
+    if len(lost):
+        raise pa.ArrowInvalid(
+            f"{int(lost[0].as_py())} may be a rounded number, as floats of {column.type.bit_width} bits are from 2^{bits} on; cast it "
+            "in the file, for instance to DECIMAL(38, 0)"
+        )
 
 
 def refuse_infinite(column: pa.Array, made: pa.Array) -> None:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from inrush.errors import UsageError
-from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, refuse_undecided
+from inrush.study.chosen import AS_FOUND, Asked, Chosen, choose_columns, forms, is_pattern, refuse_undecided
 from inrush.study.column_lines import lines
 from inrush.study.epoch import epoch_of
 from inrush.study.formats import NAMED_FORMATS, TEXT_FORMATS
@@ -62,6 +62,11 @@ def write_new(
         note(shown_line(seen[0].format, seen[0].written, "", seen[0].header, seen[0].no_header))
     for line in lines(columns, seen, names):
         note(line)
+    first = next((column for column in columns if column.type in ("time_ms", "time_us")), None)
+    if first is not None and is_pattern(first.form):
+        note(
+            f"data time zero is the usual {epoch[0]}, for {epoch[1]}; write the first day as epoch in {workload}"
+        )
     return [workload, study]
 
 

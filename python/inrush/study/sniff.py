@@ -7,7 +7,9 @@ Texts are looked at by the core, whose reader stores them (rust/rows/src/rows/fi
 from __future__ import annotations
 
 import json
+import re
 import stat
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +23,12 @@ from inrush.study.said import NOTHING_SAID, TextSaid
 from inrush.study.value_types import KINDS, NOTHING, NULL_WORDS, Evidence, FilePlace, Seen, choose
 
 Doc = Mapping[str, Any]
+#: Of rows that have more fields than the first line.
+TOO_MANY = re.compile(r"line (\d+): too many fields: (\d+) for \d+")
+#: The place of the word for NULL that is empty.
+BLANK = NULL_WORDS.index("")
+#: Of a title, in a line.
+SHOWN_CHARS = 40
 
 
 class FileLook(NamedTuple):
@@ -90,7 +98,8 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
         raise Empty(f"{shown}: {sample['empty']}")
     if "refused" in sample:
         raise UsageError(f"{shown}: {refused(str(sample['refused']), said)}")
-    if why := odd_first_line(sample, said.written.get("skip", 0) + 1) or unparted(sample, said.written):
+    number = said.written.get("skip", 0) + 1
+    if why := odd_first_line(sample, number) or titled(sample, number) or unparted(sample, said.written):
         raise UsageError(f"{shown}: {why}")
     kind, complete = str(sample["format"]), bool(sample["complete"])
     null = word_for_null(kind, sample["columns"], said.written.get("null"))
@@ -119,9 +128,11 @@ def sniffed(sample: Doc, shown: str, said: TextSaid) -> Sniffed:
 
 def refused(why: str, said: TextSaid) -> str:
     """Why no row can be read, with what to do where all have more fields than the header has names."""
-    if "too many fields" not in why or said.columns or said.header is False:
+    found = TOO_MANY.search(why)
+    if found is None or said.columns or said.header is False:
         return why
-    return f"{why}; --skip {said.written.get('skip', 0) + 1} --header no --columns NAME,… gives each field a name"
+    skip = f"--skip {int(found[1]) - 1}"
+    return f"{why}; give {skip} if line {found[1]} names the columns, or {skip} --header no --columns NAME,…"
 
 
 def odd_first_line(sample: Doc, number: int) -> str:
@@ -138,6 +149,26 @@ def odd_first_line(sample: Doc, number: int) -> str:
         mark = {"\t": "tab"}.get(sample["delimiter"], sample["delimiter"])
         return f"line {number} names the delimiter to Excel, and is no row; give --skip {number} --delimiter '{mark}'"
     return ""
+
+
+def titled(sample: Doc, number: int) -> str:
+    """Of a first line that is alone above all rows, as a title is above a header: what to do. Empty of others."""
+    found = [TOO_MANY.match(f"line {line}: {why}") for line, why in sample["problems"]]
+    places, (column, *others) = [(one[1], one[2]) for one in found if one], sample["columns"]
+    if not places or others or not sample["header"] or not all(found):
+        return ""
+    # Prose may have a delimiter in it too.
+    [(fields, _)] = Counter(fields for _, fields in places).most_common(1)
+    line = next(int(line) for line, of in places if of == fields)
+    values = sum(seen["count"] for seen in column["kinds"])
+    values += sum(seen["count"] for seen in column["words"] if seen["of"] != BLANK)
+    # A column of texts with a delimiter in some of them goes on below these.
+    if values > line - number - 1:
+        return ""
+    return (
+        f"line {number} ({column['name'][:SHOWN_CHARS]!r}) has one field, and line {line} begins rows of {fields}; give "
+        f"--skip {line - 1} to leave out what stands above them, or --delimiter if there is one column"
+    )
 
 
 def unparted(sample: Doc, written: WrittenAs) -> str:

@@ -59,6 +59,17 @@ SIGNS = re.compile(r"\b(unsigned|signed)\b\s*|\s+(?:unsigned|signed)\b")
 DIGITS = re.compile(r"\(\d+(?:\s*,\s*(-?\d+))?\)")
 
 
+def unsigned_type(declared: str) -> tuple[str, str, str]:
+    """`decimal(10,2) unsigned zerofill` -> `decimal`, ` zerofill` and what stands behind it."""
+    kind, zerofill, behind = SIGNS.sub("", base_type(declared)).partition(" zerofill")
+    return kind.strip(), zerofill, behind
+
+
+def is_number(declared: str) -> bool:
+    """Whether a type in a database is one of numbers."""
+    return unsigned_type(declared)[0] in NUMBERS
+
+
 class Loading(ABC):
     """Tables of others as one engine has them. Defaults are those of SQL's standard."""
 
@@ -66,6 +77,10 @@ class Loading(ABC):
     column_types: ClassVar[Mapping[str, tuple[str, ...]]]
     #: Values of every other type go in as texts that the server reads; else such tables are refused.
     reads_texts: ClassVar[bool] = False
+    #: Methods that need a value of every column.
+    whole_rows: ClassVar[tuple[str, ...]] = ()
+    #: Words within types whose texts the server reads as another value than they were written of.
+    misread: ClassVar[tuple[str, ...]] = ()
     #: Rows and the line of the ledger commit together (`Session::execute` in the core).
     transactional: ClassVar[bool] = False
     #: Names of tables are the same in capitals and small letters.
@@ -117,8 +132,7 @@ class Loading(ABC):
 
         What is known to be spelled in one way can be compared, and a number that the column would round is rejected.
         """
-        plain, zerofill, _ = SIGNS.sub("", base_type(declared)).partition(" zerofill")
-        kind = plain.strip()
+        kind, zerofill, _ = unsigned_type(declared)
         if kind not in NUMBERS or not self.is_as_text(declared):
             return None
         if kind not in self.spelled or zerofill:

@@ -93,6 +93,9 @@ FSYNC = "fsync_mode"
 class DuckDBLoading(Loading):
     figures = DuckDBFigures()
     reads_texts = True
+    # Of a text it makes the first member that takes texts, of 1 and of no value too.
+    misread = ("union(",)
+    whole_rows = ("bulk",)
     merges = EMBEDDED
     empties = "DELETE FROM"
     decimal = ("DECIMAL", 38, 38)
