@@ -217,7 +217,7 @@ def test_a_statement_that_its_cancel_did_not_end_is_not_called_cancelled(finishe
 @pytest.mark.slow
 def test_a_step_shorter_than_the_time_between_two_looks_has_figures_of_its_own_time(tmp_path: Path) -> None:
     """Its looks may come as late as a tenth of it: a load of milliseconds would lose them to a busy machine."""
-    study = STUDY.replace("watch_s = 0.1", "watch_s = 600").replace("total = 20_000", "total = 100_000")
+    study = STUDY.replace("watch_s = 0.1", "watch_s = 600").replace("total = 20_000", "total = 400_000")
     study = study.replace("seconds = 0.2", "seconds = 0.5").replace("calls = 10", "calls = 40")
     found = analyse(study_record(Results(run_study_file(write_study(tmp_path, study), tmp_path))))
     for engine in ENGINES:
