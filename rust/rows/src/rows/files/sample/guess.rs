@@ -211,20 +211,34 @@ fn format_of(head: &Head, delimiter: u8) -> &'static str {
         return "tsv";
     }
     let lines = || head.bytes.split(|b| *b == b'\n').filter(|line| !line.is_empty()).take(RECORDS);
-    let fields = || {
-        lines().flat_map(move |line| line.strip_suffix(b"\r").unwrap_or(line).split(move |b| *b == delimiter))
-    };
+    let parts = |line| parts(line, delimiter);
     let mut escapes = Escapes::default();
-    fields().for_each(|field| escapes.add(field));
-    // CSV may write NULL like that too, or mean the text; a file that quotes does not escape. A quoted text with the delimiter in
-    // it is in several of these parts.
-    let quotes = || fields().any(|field| field.len() > 1 && field.starts_with(b"\""));
-    let is_mysqls = fields().any(|f| f == b"\\N") && !quotes() && escapes.are_mysqls();
+    lines().flat_map(parts).for_each(|field| escapes.add(field));
+    // CSV may write NULL like that too, or mean the text; a file that quotes does not escape.
+    let is_mysqls = lines().flat_map(parts).any(|f| f == b"\\N")
+        && !lines().any(|line| has_quotes(parts(line)))
+        && escapes.are_mysqls();
     if is_mysqls {
         MYSQL
     } else {
         "csv"
     }
+}
+
+fn parts(line: &[u8], delimiter: u8) -> impl Iterator<Item = &[u8]> {
+    line.strip_suffix(b"\r").unwrap_or(line).split(move |b| *b == delimiter)
+}
+
+/// Whether a field of these is in quotes: several parts, where the delimiter stands in it. MySQL has a \ in front of that one.
+fn has_quotes<'a>(parts: impl Iterator<Item = &'a [u8]>) -> bool {
+    let mut is_open = false;
+    for part in parts {
+        if is_in_quotes(part) || (is_open && part.ends_with(b"\"")) {
+            return true;
+        }
+        is_open = (is_open || part.starts_with(b"\"")) && !part.ends_with(b"\\");
+    }
+    false
 }
 
 pub fn is_in_quotes(field: &[u8]) -> bool {
@@ -309,6 +323,9 @@ mod tests {
         assert_eq!(found("\"1\",\\N\n"), ("csv", ','));
         assert_eq!(found("id,name\n1,\\N\n2,\"x,y\"\n"), ("csv", ','));
         assert_eq!(found("\"1\"\t\\N\n"), ("tsv", '\t'));
+        // A quote that begins a text and does not end one quotes nothing, and a delimiter is escaped in MySQL's.
+        assert_eq!(found("1,\\N,\"\n2,x,\"five\n"), ("mysql", ','));
+        assert_eq!(found("1,\\N,\"a\\,b\"\n"), ("mysql", ','));
         assert_eq!(found("C:\\temp,\\N\n").0, "csv");
         assert_eq!(found("C:\\\\temp,\\N\n").0, "mysql");
     }
