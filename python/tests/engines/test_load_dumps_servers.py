@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from inrush.engines.base.instance import Target
@@ -111,4 +112,6 @@ def here(postgresql: Target) -> Iterator[Place]:
 @pytest.mark.parametrize("form", ["csv", "text"])
 @drawn_of(POSTGRESQL)
 def test_postgresql_s_dump_comes_back(here: Place, folder: Path, form: str, drawn: Drawn) -> None:
+    # A file of blank lines alone is refused as empty.
+    assume(form == "csv" or any(v != "" for row in drawn.rows for v in row))
     comes_back(OnPostgresql(here, folder), form, drawn)
