@@ -209,7 +209,7 @@ def dropped(engine: str) -> None:
 @cache
 def warm(engine: str, rows: int) -> None:
     """The pages of these rows are in memory before the first round."""
-    called(engine, peers_of(engine)[next(iter(peers_of(engine)))](query(engine, rows)))
+    called(peers_of(engine)[next(iter(peers_of(engine)))](query(engine, rows)), None, client_words(engine)[1])
 
 
 def query(engine: str, rows: int) -> str:
@@ -312,7 +312,7 @@ def unquoted(text: str) -> str:
 
 def less_its_start(engine: str, peer: str, rows: int) -> Read:
     start = start_of(engine, peer)
-    read = called(engine, peers_of(engine)[peer](query(engine, rows)), rows)
+    read = called(peers_of(engine)[peer](query(engine, rows)), rows, client_words(engine)[1])
     less = Read(read.seconds - start.seconds, read.client_cpu_s - start.client_cpu_s)
     if less.seconds <= 0 or less.client_cpu_s <= 0:
         raise RuntimeError(f"{peer}: {rows:,} rows cost no more than its start; ask for more --rows")
@@ -322,16 +322,16 @@ def less_its_start(engine: str, peer: str, rows: int) -> Read:
 @cache
 def start_of(engine: str, peer: str) -> Read:
     """Medians of calls for one row."""
-    calls = [called(engine, peers_of(engine)[peer]("SELECT 1")) for _ in range(STARTS)]
+    calls = [called(peers_of(engine)[peer]("SELECT 1"), None, client_words(engine)[1]) for _ in range(STARTS)]
     return Read(median(c.seconds for c in calls), median(c.client_cpu_s for c in calls))
 
 
-def called(engine: str, command: list[str], rows: int | None = None) -> Read:
+def called(command: list[str], rows: int | None = None, variables: Mapping[str, str] | None = None) -> Read:
     """Raises RuntimeError where the client fails, or where the file has not as many rows."""
     with ingest.folder() as path:
         file = path / "rows"
         before, began = children_cpu_s(), time.perf_counter()
-        environment = {**os.environ, **client_words(engine)[1]}
+        environment = {**os.environ, **(variables or {})}
         with file.open("wb") as out:
             done = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False, env=environment)
         read = Read(time.perf_counter() - began, children_cpu_s() - before)

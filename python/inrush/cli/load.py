@@ -85,8 +85,9 @@ def load(
     proof: Annotated[
         Literal["sums", "count"],
         typer.Option(
+            metavar="sums|count",
             help="Hold the sums of all columns against the table when the last row is stored; or count its rows only, and "
-            "leave the sums to the same command without this."
+            "leave the sums to the same command without this.",
         ),
     ] = "sums",
     replica: Annotated[
